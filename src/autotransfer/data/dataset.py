@@ -1,0 +1,387 @@
+"""`SubjectDataset`: labelled trials of many people."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.data.trials import Float32, Index, TrialArray
+from autotransfer.errors import (
+    DtypeError,
+    EmptyDataError,
+    LabelError,
+    SamplingRateError,
+    ShapeError,
+    SubjectError,
+    UnknownSubjectError,
+    some,
+)
+
+Labels = npt.NDArray[Any]
+
+
+class SubjectDataset:
+    """Labelled trials of many people: X, y and subject, with what is known about the recording.
+
+    Parameters
+    ----------
+    X : array or `TrialArray` of shape (n_trials, n_channels, n_times)
+        Signals. Any real dtype; float32 is kept as it is, memory maps stay on disk.
+    y : array of shape (n_trials,)
+        Task labels, of any hashable kind (numbers, strings).
+    subject : array of shape (n_trials,)
+        The person each trial comes from, of any kind.
+    session, recording : array of shape (n_trials,), optional
+        Session of the person; continuous recording that the trial was cut from.
+    sfreq : float, optional
+        Sampling rate in Hz.
+    channels : sequence of str, optional
+        Channel names.
+    classes : mapping or sequence of str, optional
+        Names of the classes, in the order of the sorted labels, or label -> name.
+    subjects : mapping, optional
+        Names of the subjects: id -> name. Ids are their own names by default.
+
+    Notes
+    -----
+    `select` makes views: the signals are not copied, whatever the selection.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> data = SubjectDataset(rng.normal(size=(6, 2, 50)), ["a", "b"] * 3, [1, 1, 2, 2, 3, 3])
+    >>> data
+    SubjectDataset(6 trials, 3 subjects, 2 classes, 2 channels x 50 times)
+    >>> data.select(subjects=[1, 3]).y
+    array(['a', 'b', 'a', 'b'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        subject: Any,
+        *,
+        session: Any = None,
+        recording: Any = None,
+        sfreq: float | None = None,
+        channels: Sequence[str] | None = None,
+        classes: Any = None,
+        subjects: Any = None,
+    ) -> None:
+        self.trials = as_trials(X)
+        n, n_channels, _ = self.trials.shape
+        self.y = as_labels(y, "y", n)
+        self.subject = as_labels(subject, "subject", n)
+        self.session = None if session is None else as_labels(session, "session", n)
+        self.recording = None if recording is None else as_labels(recording, "recording", n)
+        self.sfreq = _sampling_rate(sfreq)
+        self.channels = _channel_names(channels, n_channels)
+        self.labels, self.y_code = np.unique(self.y, return_inverse=True)
+        self.subject_ids, self.subject_code = np.unique(self.subject, return_inverse=True)
+        self.class_names = _names(classes, self.labels, "classes")
+        self.subject_names = _names(subjects, self.subject_ids, "subjects")
+
+    @property
+    def X(self) -> Float32 | TrialArray:
+        """Signals: a plain array where that needs no copy, else a lazy `TrialArray`."""
+        t = self.trials
+        plain = t.index is None and t.scale is None and t.base.dtype == np.float32
+        return t.base if plain else t
+
+    @property
+    def n_trials(self) -> int:
+        """Number of trials."""
+        return self.trials.shape[0]
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        return self.trials.shape[1]
+
+    @property
+    def n_times(self) -> int:
+        """Number of time points in a trial."""
+        return self.trials.shape[2]
+
+    def __len__(self) -> int:
+        return self.n_trials
+
+    def __repr__(self) -> str:
+        rate = "" if self.sfreq is None else f", {self.sfreq:g} Hz"
+        return (
+            f"SubjectDataset({self.n_trials} trials, {len(self.subject_ids)} subjects, "
+            f"{len(self.labels)} classes, {self.n_channels} channels x {self.n_times} times{rate})"
+        )
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Count the trials of every (subject, class) cell: an n_subjects x n_classes table."""
+        table = np.zeros((len(self.subject_ids), len(self.labels)), np.int64)
+        np.add.at(table, (self.subject_code, self.y_code), 1)
+        return table
+
+    def select(
+        self,
+        *,
+        subjects: Iterable[Any] | None = None,
+        labels: Iterable[Any] | None = None,
+        trials: Any = None,
+    ) -> SubjectDataset:
+        """Select subjects, classes or trials; the signals are not copied.
+
+        Parameters
+        ----------
+        subjects : iterable of subject ids, optional
+            People to keep, in the order of the data.
+        labels : iterable of labels, optional
+            Classes to keep.
+        trials : array of int, boolean mask or slice, optional
+            Trials to keep, by number.
+
+        Returns
+        -------
+        SubjectDataset
+            A view of the selected trials.
+        """
+        keep = np.arange(self.n_trials)
+        if trials is not None:
+            keep = _trial_numbers(trials, self.n_trials)
+        if subjects is not None:
+            keep = keep[_member(self.subject[keep], subjects, self.subject_ids, "subject")]
+        if labels is not None:
+            keep = keep[_member(self.y[keep], labels, self.labels, "class")]
+        if len(keep) == 0:
+            raise EmptyDataError(
+                "The selection contains no trial. Check the subjects and classes asked for."
+            )
+        view = object.__new__(SubjectDataset)
+        view.trials = _take(self.trials, keep)
+        view.y, view.subject = self.y[keep], self.subject[keep]
+        view.session = None if self.session is None else self.session[keep]
+        view.recording = None if self.recording is None else self.recording[keep]
+        view.sfreq, view.channels = self.sfreq, self.channels
+        view.labels, view.y_code = np.unique(view.y, return_inverse=True)
+        view.subject_ids, view.subject_code = np.unique(view.subject, return_inverse=True)
+        view.class_names = [self.class_names[i] for i in np.searchsorted(self.labels, view.labels)]
+        where = np.searchsorted(self.subject_ids, view.subject_ids)
+        view.subject_names = [self.subject_names[i] for i in where]
+        return view
+
+    def pick_channels(self, names: Sequence[str]) -> SubjectDataset:
+        """Keep the named channels, in the order given. This copies the signals."""
+        missing = [name for name in names if name not in self.channels]
+        if missing:
+            raise ShapeError(
+                f"No channel named {some(missing)}. The channels are: {some(self.channels, 80)}."
+            )
+        where = [self.channels.index(name) for name in names]
+        return SubjectDataset(
+            np.concatenate([block[:, where] for _, block in self.trials.chunks()]),
+            self.y,
+            self.subject,
+            session=self.session,
+            recording=self.recording,
+            sfreq=self.sfreq,
+            channels=list(names),
+            classes=self.class_names,
+            subjects=self.subject_names,
+        )
+
+    def fingerprint(self) -> str:
+        """Hash the signals, labels and subjects (not the names): the identity of the data."""
+        return fingerprint(self.trials, self.y, self.subject)
+
+
+def fingerprint(X: TrialArray, y: Labels, subject: Labels) -> str:
+    """Hash (X, y, subject) to 32 hexadecimal digits; reads the signals once.
+
+    Equal for a view and a copy of the same trials, whatever dtype they are stored in, because
+    trials are hashed as float32.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr(X.shape).encode())
+    for labels in (y, subject):
+        digest.update("\0".join(map(str, labels.tolist())).encode())
+    for _, block in X.chunks():
+        digest.update(np.ascontiguousarray(block).data)
+    return digest.hexdigest()
+
+
+def as_trials(X: Any) -> TrialArray:
+    """Check signals handed over by a user and wrap them, without copying, as a `TrialArray`."""
+    if isinstance(X, TrialArray):
+        trials = X
+    else:
+        array = _to_array(X, "X")
+        if array.dtype == object or array.dtype.kind not in "fiub":
+            raise DtypeError(
+                f"X must hold real numbers, but its dtype is {array.dtype}. If the trials have "
+                "different lengths or channels, cut them to one shape first; if the numbers are "
+                "stored as text or objects, convert them with X.astype('float32')."
+            )
+        if array.ndim != 3:
+            hint = " For trials of a single channel use X[:, None, :]." if array.ndim == 2 else ""
+            raise ShapeError(
+                "X must have three dimensions, trials x channels x times, but has "
+                f"{array.ndim}: shape {array.shape}.{hint}"
+            )
+        trials = TrialArray(array)
+    for length, what in zip(trials.shape, ("trials", "channels", "times"), strict=True):
+        if length == 0:
+            raise EmptyDataError(f"X has no {what}: shape {trials.shape}. Hand over at least one.")
+    return trials
+
+
+def as_labels(values: Any, name: str, n_trials: int) -> Labels:
+    """Check one label per trial (y, subject, session or recording) and return a 1-D array."""
+    error = LabelError if name == "y" else SubjectError
+    if values is None:
+        raise error(f"{name} is missing: give one value for each of the {n_trials} trials.")
+    array = _to_array(values, name)
+    if array.ndim == 2 and 1 in array.shape:
+        array = array.reshape(-1)
+    if array.ndim != 1:
+        hint = " If y is one-hot, use y.argmax(axis=1)." if name == "y" and array.ndim == 2 else ""
+        raise ShapeError(
+            f"{name} must be one-dimensional, one value per trial, but has shape {array.shape}."
+            f"{hint}"
+        )
+    if len(array) != n_trials:
+        raise ShapeError(
+            f"{name} has {len(array)} values but X has {n_trials} trials. Each trial needs one."
+        )
+    if array.dtype == object:
+        kinds = sorted({type(value).__name__ for value in array.tolist()})
+        if any(kind not in ("str", "int", "float", "bool", "str_") for kind in kinds):
+            raise DtypeError(
+                f"{name} holds values of type {some(kinds)}. Use numbers or strings, one kind."
+            )
+        if len(kinds) > 1 and "str" in kinds:
+            raise DtypeError(
+                f"{name} mixes {some(kinds)}, so its values cannot be ordered. Use one kind, for "
+                f"instance {name} = [str(v) for v in {name}]."
+            )
+        array = np.array(array.tolist())
+    if array.dtype.kind not in "fiubUS":
+        raise DtypeError(f"{name} has dtype {array.dtype}. Use numbers or strings.")
+    if array.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(array))
+        if len(bad):
+            raise error(
+                f"{name} is NaN or infinite for trials {some(bad.tolist())}. Label these trials "
+                "or leave them out."
+            )
+    if name == "y" and array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
+        raise LabelError(
+            "y holds continuous values. This package classifies: give class labels, for instance "
+            "by binning the values."
+        )
+    return array
+
+
+def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
+    """Convert to an array, turning numpy's complaint about ragged lists into our own."""
+    if hasattr(values, "todense"):
+        raise DtypeError(
+            f"{name} is a sparse matrix. Sparse signals are not used: hand over {name}.toarray()."
+        )
+    if hasattr(values, "detach"):  # a torch tensor, perhaps on a device
+        values = values.detach().cpu()
+    try:
+        return np.asanyarray(values)
+    except ValueError as error:
+        raise ShapeError(
+            f"{name} is not a regular array ({error}). All trials must have the same channels and "
+            "times."
+        ) from None
+
+
+def _trial_numbers(trials: Any, n_trials: int) -> Index:
+    """Turn a mask, slice or list of numbers into checked trial numbers."""
+    if isinstance(trials, slice):
+        return np.arange(n_trials)[trials]
+    array = np.asarray(trials)
+    if array.dtype == bool:
+        if array.shape != (n_trials,):
+            raise ShapeError(f"The mask has shape {array.shape}, but there are {n_trials} trials.")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.zeros(0, np.intp)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise DtypeError("trials must be a mask, a slice or a list of trial numbers.")
+    outside = array[(array < -n_trials) | (array >= n_trials)]
+    if len(outside):
+        raise ShapeError(f"No trials numbered {some(outside.tolist())}: there are {n_trials}.")
+    return array.astype(np.intp) % n_trials
+
+
+def _member(values: Labels, wanted: Iterable[Any], known: Labels, what: str) -> npt.NDArray[Any]:
+    """Mask of the values that are wanted; a wanted value that does not exist is an error."""
+    ids = [wanted] if isinstance(wanted, str) or np.ndim(wanted) == 0 else list(wanted)  # type: ignore[arg-type]
+    have = set(known.tolist())
+    missing = [item for item in ids if _plain(item) not in have]
+    if missing:
+        error = UnknownSubjectError if what == "subject" else LabelError
+        raise error(f"No {what} {some(missing)}. Known: {some(known.tolist(), 40)}.")
+    mask: npt.NDArray[Any] = np.isin(values, np.asarray(ids, dtype=known.dtype))
+    return mask
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _take(trials: TrialArray, keep: Index) -> TrialArray:
+    """Select trials; a run of neighbours of plain signals stays a plain array (a numpy view)."""
+    run = len(keep) == keep[-1] - keep[0] + 1 and bool(np.all(np.diff(keep) == 1))
+    if run and trials.index is None:
+        return TrialArray(trials.base[keep[0] : keep[-1] + 1], None, trials.scale)
+    return trials.take(keep)
+
+
+def _sampling_rate(sfreq: Any) -> float | None:
+    if sfreq is None:
+        return None
+    try:
+        rate = float(sfreq)
+    except (TypeError, ValueError):
+        raise SamplingRateError(f"sfreq must be a number in Hz, not {sfreq!r}.") from None
+    if not (np.isfinite(rate) and rate > 0):
+        raise SamplingRateError(f"sfreq must be a positive number of Hz, not {rate}.")
+    return rate
+
+
+def _channel_names(channels: Sequence[str] | None, n_channels: int) -> list[str]:
+    if channels is None:
+        return [f"ch{i}" for i in range(n_channels)]
+    names = [str(name) for name in channels]
+    if len(names) != n_channels:
+        raise ShapeError(
+            f"{len(names)} channel names for {n_channels} channels in X. Give one name each."
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ShapeError(f"Channel names must differ, but {some(twice)} stands more than once.")
+    return names
+
+
+def _names(names: Any, ids: Labels, what: str) -> list[str]:
+    """Display names of labels or subjects, in the order of the sorted ids."""
+    if names is None:
+        return [str(item) for item in ids.tolist()]
+    if hasattr(names, "items"):
+        table = {str(key): str(value) for key, value in names.items()}
+        return [table.get(str(item), str(item)) for item in ids.tolist()]
+    listed = [str(name) for name in names]
+    if len(listed) == len(ids):
+        return listed
+    # Names for more classes than occur: labels are then positions in the list.
+    if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < len(listed):
+        return [listed[i] for i in ids.tolist()]
+    raise ShapeError(
+        f"{what} has {len(listed)} names, but the data have {len(ids)}: {some(ids.tolist())}."
+    )

@@ -1,0 +1,133 @@
+"""Named errors and warnings.
+
+Every error this package raises about what a person handed over derives from `AutoTransferError`
+and from the built-in error a scikit-learn user would expect (`ValueError`, ...), so that both
+``except at.DataError`` and ``except ValueError`` work. A message says what was wrong in the
+user's words (which subject, which channel, which class, which trials) and then what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AutoTransferError(Exception):
+    """Base class of every error raised by this package."""
+
+
+class DataError(AutoTransferError, ValueError):
+    """The recordings or their labels cannot be used as they are."""
+
+
+class ShapeError(DataError):
+    """An array has the wrong number of dimensions or a length that does not fit the others."""
+
+
+class DtypeError(DataError, TypeError):
+    """An array holds something that is not a real number (or not a label)."""
+
+
+class NonFiniteDataError(DataError):
+    """The signals contain NaN or infinite values."""
+
+
+class EmptyDataError(DataError):
+    """There are no trials, channels or time points."""
+
+
+class LabelError(DataError):
+    """The task labels cannot be used: one class only, missing values, unknown classes."""
+
+
+class SubjectError(DataError):
+    """The subject ids cannot be used: too few subjects, missing or unknown ids."""
+
+
+class MissingSubjectError(SubjectError, TypeError):
+    """`subject` was not given where it is needed."""
+
+
+class UnknownSubjectError(SubjectError, KeyError):
+    """A subject was asked for that the data do not contain."""
+
+    # KeyError would show the message as a quoted repr.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ChannelMismatchError(DataError):
+    """Subjects (or training and new data) were recorded with different channels."""
+
+
+class SamplingRateError(DataError):
+    """Sampling rates differ, are missing where they are needed, or are not positive."""
+
+
+class WindowTooShortError(DataError):
+    """The trials are too short for the encoder."""
+
+
+class SubjectLeakageError(AutoTransferError, ValueError):
+    """A subject would be on both sides of a train / validation / test boundary."""
+
+
+class FoldError(AutoTransferError, ValueError):
+    """The folds asked for cannot be made from these subjects."""
+
+
+class SettingError(AutoTransferError, ValueError):
+    """An option has a value outside what is possible."""
+
+
+class SourceError(AutoTransferError, OSError):
+    """A data file or folder cannot be read as any known source."""
+
+
+class MissingExtraError(AutoTransferError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+class ModelFolderError(AutoTransferError, OSError):
+    """A saved model cannot be loaded: missing, damaged, tampered with or of a newer format."""
+
+
+class CheckpointError(AutoTransferError, OSError):
+    """A checkpoint belongs to another run or is damaged."""
+
+
+class NonFiniteLossError(AutoTransferError, ArithmeticError):
+    """The training loss stopped being a finite number."""
+
+
+class AutoTransferWarning(UserWarning):
+    """Base class of every warning raised by this package."""
+
+
+class DataWarning(AutoTransferWarning):
+    """Something in the data is doubtful but can be used."""
+
+
+class SmallCellWarning(DataWarning):
+    """A (subject, class) cell has too few trials for a reliable estimate."""
+
+
+class KernelLengthWarning(AutoTransferWarning):
+    """The encoder's default kernel lengths do not fit this sampling rate or window."""
+
+
+class TrainingWarning(AutoTransferWarning):
+    """Training ended in a way that should be looked at."""
+
+
+def some(items: Sequence[object], limit: int = 8) -> str:
+    """Write a list for a message: the first few items and how many there are in all.
+
+    Examples
+    --------
+    >>> some([3, 1, 2])
+    '3, 1, 2'
+    >>> some(range(100), limit=3)
+    '0, 1, 2, ... (100 in all)'
+    """
+    shown = ", ".join(str(item) for item in items[:limit])
+    return shown if len(items) <= limit else f"{shown}, ... ({len(items)} in all)"
