@@ -1,6 +1,34 @@
 """Recordings of many people: data sets, sources, checks, normalisation, folds and batches."""
 
+from autotransfer.data.checks import check
+from autotransfer.data.combine import combine
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.findings import Finding, Report
+from autotransfer.data.load import load
+from autotransfer.data.mne_source import from_mne
+from autotransfer.data.moabb_source import from_moabb
+from autotransfer.data.normalise import NORMALISERS, Normaliser
+from autotransfer.data.npz import read_npz, write_npz
+from autotransfer.data.store import StoreWriter, read_store, write_store
+from autotransfer.data.synthetic import make_subjects
 from autotransfer.data.trials import TrialArray
 
-__all__ = ["SubjectDataset", "TrialArray"]
+__all__ = [
+    "NORMALISERS",
+    "Finding",
+    "Normaliser",
+    "Report",
+    "StoreWriter",
+    "SubjectDataset",
+    "TrialArray",
+    "check",
+    "combine",
+    "from_mne",
+    "from_moabb",
+    "load",
+    "make_subjects",
+    "read_npz",
+    "read_store",
+    "write_npz",
+    "write_store",
+]

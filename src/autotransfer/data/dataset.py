@@ -205,7 +205,9 @@ def fingerprint(X: TrialArray, y: Labels, subject: Labels) -> str:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(X.shape).encode())
     for labels in (y, subject):
-        digest.update("\0".join(map(str, labels.tolist())).encode())
+        # Lengths first, so that no two different lists of labels give the same bytes.
+        words = [str(label).encode() for label in labels.tolist()]
+        digest.update(",".join(str(len(word)) for word in words).encode() + b";" + b"".join(words))
     for _, block in X.chunks():
         digest.update(np.ascontiguousarray(block).data)
     return digest.hexdigest()

@@ -1,0 +1,78 @@
+"""What every benchmark does with its figures: print the table, write JSON, check the goals."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure, and the bound it should keep."""
+
+    name: str
+    value: float
+    bound: float
+    at_least: bool = True
+
+    @property
+    def kept(self) -> bool:
+        """Whether the figure keeps its bound."""
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def __str__(self) -> str:
+        word = "at least" if self.at_least else "at most"
+        return f"{self.name}: {self.value:.4g}, goal {word} {self.bound:g}"
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Make a parser with the options that every benchmark has."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
+    made.add_argument("--check", action="store_true", help="exit 1 when a goal is missed")
+    return made
+
+
+def finish(
+    args: argparse.Namespace,
+    title: str,
+    rows: Sequence[dict[str, Any]],
+    goals: Sequence[Goal] = (),
+    **more: Any,
+) -> None:
+    """Print the table, write the JSON file, name every goal that was missed."""
+    table = Table(title=title)
+    for column in rows[0]:
+        table.add_column(column, justify="right" if _number(rows[0][column]) else "left")
+    for row in rows:
+        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
+    # A log file has no width; tables must not be folded in it.
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    missed = [goal for goal in goals if not goal.kept]
+    for goal in goals:
+        print(("met    " if goal.kept else "MISSED ") + str(goal))
+    if args.json:
+        machine = {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "processor": platform.processor() or platform.machine(),
+        }
+        found = {"title": title, "rows": list(rows), "machine": machine, **more}
+        found["goals"] = [{**goal.__dict__, "kept": goal.kept} for goal in goals]
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
+    if args.check and missed:
+        sys.exit(1)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,242 @@
+"""Bring trials to one scale: per channel, per trial, or by statistics of the training subjects.
+
+A normaliser is a small pure object: `fit` streams over the training trials (only ``"train"``
+needs it), `transform` makes a new float32 block and treats every trial on its own, so a trial
+gives the same bits whatever batch it stands in, and `state` is plain JSON for the model folder.
+
+Nothing is added to a standard deviation. EEG in volts has a deviation of 1e-6, and the usual
+``std + 1e-8`` would already distort it; what is flat is decided relative to the signal instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.data.dataset import as_trials
+from autotransfer.data.trials import Float32, Index, TrialArray
+from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, some
+
+Float64 = npt.NDArray[np.float64]
+
+NORMALISERS: dict[str, str] = {
+    "channel": "z-score of every channel of every trial (for EEG; as in the paper)",
+    "trial": "channels centred, one scale per trial (where the pattern over channels matters: EMG)",
+    "train": "mean and standard deviation of every channel over the training trials",
+    "none": "signals as they are",
+}
+"""The normalisers by name, with one line on each."""
+
+FIT_CHUNK_BYTES = 8 * 2**20  # small blocks stay near the processor; their float64 copies are cheap
+
+_EPS = float(np.finfo(np.float32).eps)
+
+
+def lookup_normaliser(kind: str) -> str:
+    """Return `kind` if there is such a normaliser; else raise an error that lists them."""
+    if kind not in NORMALISERS:
+        raise SettingError(f"No normaliser {kind!r}. Choose one of: {some(list(NORMALISERS))}.")
+    return kind
+
+
+class Normaliser:
+    r"""Bring trials to one scale.
+
+    With μ and σ the mean and standard deviation of a channel (divisor n, not n - 1):
+
+    - ``"channel"``: (x - μ) / σ, over the times of the trial;
+    - ``"trial"``: (x - μ) / r with μ over the times of the trial and r the root mean square of
+      all centred channels of the trial, one number, so amplitude ratios of channels survive;
+    - ``"train"``: (x - μ) / σ over all training trials and times;
+    - ``"none"``: x.
+
+    Parameters
+    ----------
+    kind : {"channel", "trial", "train", "none"}
+        Which normalisation; `NORMALISERS` has a line on each.
+
+    Notes
+    -----
+    A flat channel becomes zeros. Flat means σ <= ε |μ| with ε the float32 resolution: all that
+    is left after centring such a channel is rounding, and dividing by it would make noise of
+    unit size out of nothing.
+
+    Examples
+    --------
+    >>> x = np.array([[[1.0, 2.0, 3.0], [10.0, 30.0, 50.0]]], dtype=np.float32)
+    >>> Normaliser("channel").transform(x).round(2)
+    array([[[-1.22,  0.  ,  1.22],
+            [-1.22,  0.  ,  1.22]]], dtype=float32)
+    >>> Normaliser("trial").transform(x).round(2)
+    array([[[-0.09,  0.  ,  0.09],
+            [-1.73,  0.  ,  1.73]]], dtype=float32)
+    """
+
+    def __init__(self, kind: str = "channel") -> None:
+        self.kind = lookup_normaliser(kind)
+        self.mean: Float64 | None = None
+        self.std: Float64 | None = None
+
+    def __repr__(self) -> str:
+        return f"Normaliser({self.kind!r})"
+
+    def fit(self, X: TrialArray | npt.NDArray[Any], trials: Index | None = None) -> Normaliser:
+        """Learn the statistics of the training trials; only ``"train"`` has any.
+
+        Parameters
+        ----------
+        X : TrialArray or array of shape (n_trials, n_channels, n_times)
+            Signals.
+        trials : array of int, optional
+            Numbers of the training trials; all by default.
+
+        Returns
+        -------
+        Normaliser
+            Itself.
+        """
+        if self.kind == "train":
+            signals = as_trials(X)
+            self.mean, self.std = moments(signals if trials is None else signals.take(trials))
+        return self
+
+    def transform(self, block: npt.NDArray[Any]) -> Float32:
+        """Normalise a block of trials, (n, n_channels, n_times), into a new float32 array."""
+        x = np.asarray(block)
+        if x.ndim != 3:
+            raise ShapeError(
+                f"A block must have three dimensions, trials x channels x times, not {x.shape}."
+            )
+        # A fresh contiguous copy: it is ours to write to, and sums then run along time in the
+        # same order for every trial, whatever the memory layout of the block it came in.
+        out = np.array(x, dtype=np.float32, order="C")
+        if self.kind == "channel":
+            deviation = _centre(out)
+            out /= _divisor(deviation)[:, :, None]
+        elif self.kind == "trial":
+            deviation = _centre(out)
+            rms = np.sqrt(np.mean(np.square(deviation), axis=1))
+            out /= _divisor(rms)[:, None, None]
+        elif self.kind == "train":
+            self._standardise(out)
+        return out
+
+    def _standardise(self, out: Float32) -> None:
+        """Apply the training statistics in place."""
+        if self.mean is None or self.std is None:
+            raise SettingError(
+                'The normaliser "train" has no statistics yet: call fit with the training trials.'
+            )
+        if out.shape[1] != len(self.mean):
+            raise ChannelMismatchError(
+                f"These trials have {out.shape[1]} channels, but the normaliser was fitted on "
+                f"{len(self.mean)}. Hand over the channels of the training data, in their order."
+            )
+        # The mean in two float32 parts, so that a large offset cancels to full precision.
+        high = self.mean.astype(np.float32)
+        out -= high[:, None]
+        out -= (self.mean - high).astype(np.float32)[:, None]
+        flat = self.std <= _EPS * np.abs(self.mean)
+        out /= _divisor(self.std)[:, None]
+        # Flat in training: the encoder never saw this channel move, so it must not see it now.
+        out[:, flat] = 0.0
+
+    def state(self) -> dict[str, Any]:
+        """Return what defines the normaliser, as plain JSON values (exact: floats as repr)."""
+        if self.mean is None or self.std is None:
+            return {"kind": self.kind}
+        return {"kind": self.kind, "mean": self.mean.tolist(), "std": self.std.tolist()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Normaliser:
+        """Make the normaliser that `state` describes."""
+        normaliser = cls(str(state.get("kind")))
+        if "mean" in state or "std" in state:
+            try:
+                mean = np.asarray(state["mean"], dtype=np.float64)
+                std = np.asarray(state["std"], dtype=np.float64)
+            except (KeyError, TypeError, ValueError):
+                mean, std = np.zeros(0), np.zeros(0)
+            fine = mean.ndim == 1 and mean.shape == std.shape and mean.size > 0
+            if not (
+                fine and np.all(np.isfinite(mean)) and np.all(std >= 0) and np.all(std < np.inf)
+            ):
+                raise SettingError(
+                    "The saved normaliser is damaged: it needs one finite mean and one standard "
+                    "deviation for each channel. Fit it again on the training trials."
+                )
+            normaliser.mean, normaliser.std = mean, std
+        return normaliser
+
+
+def moments(X: TrialArray) -> tuple[Float64, Float64]:
+    r"""Compute mean and standard deviation of every channel over all trials and times.
+
+    One pass in blocks; block moments (n, μ, M = Σ(x - μ)²) are merged in float64 as
+
+        δ = μ_b - μ_a,  μ = μ_a + δ n_b / n,  M = M_a + M_b + δ² n_a n_b / n,
+
+    which, unlike Σx² - nμ², stays exact when the offset is large (Chan, Golub & LeVeque 1983,
+    doi:10.1080/00031305.1983.10483115).
+
+    Parameters
+    ----------
+    X : TrialArray of shape (n_trials, n_channels, n_times)
+        Signals; memory use is one block, whatever their number.
+
+    Returns
+    -------
+    mean, std : ndarray of shape (n_channels,)
+        In float64.
+
+    Examples
+    --------
+    >>> moments(TrialArray(np.array([[[1.0, 3.0]], [[5.0, 7.0]]])))
+    (array([4.]), array([2.23606798]))
+    """
+    count = 0
+    mean, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for _, block in X.chunks(FIT_CHUNK_BYTES):
+        x = block.astype(np.float64)
+        n = x.shape[0] * x.shape[2]
+        block_mean = x.mean(axis=(0, 2))
+        x -= block_mean[:, None]
+        delta = block_mean - mean
+        total = count + n
+        mean += delta * (n / total)
+        squares += np.einsum("nct,nct->c", x, x) + delta**2 * (count * n / total)
+        count = total
+    return mean, np.sqrt(squares / max(count, 1))
+
+
+def _centre(x: Float32) -> Float64:
+    """Subtract each channel's mean over time, in place; return the deviations, (n, n_channels).
+
+    Channels in which only rounding is left become zeros, with deviation 0.
+    """
+    mean = x.mean(axis=-1, keepdims=True)
+    x -= mean
+    # A float32 mean is off by up to ε |μ|; the mean of what is left takes that error away.
+    x -= x.mean(axis=-1, keepdims=True)
+    n_times = x.shape[-1]
+    squares: Float64 = np.einsum("nct,nct->nc", x, x).astype(np.float64)
+    deviation: Float64 = np.sqrt(squares / n_times)
+    # Squares of values beyond about 1e±19 leave the float32 range: these rows again in float64.
+    odd = ~((deviation > 1e-15) & (deviation < 1e15))
+    if odd.any():
+        rows = x[odd].astype(np.float64)
+        deviation[odd] = np.sqrt(np.einsum("rt,rt->r", rows, rows) / n_times)
+    flat = deviation <= _EPS * np.abs(mean[..., 0])
+    x[flat] = 0.0
+    deviation[flat] = 0.0
+    return deviation
+
+
+def _divisor(scale: Float64) -> Float32:
+    """Scales as float32 divisors; 0 (all flat, all zeros already) becomes 1: zeros stay zeros."""
+    divisor = scale.astype(np.float32)
+    divisor[divisor == 0] = 1.0
+    return divisor

@@ -1,0 +1,5 @@
+"""Encoders: signals to latents."""
+
+from autotransfer.encoder.eegnet import EEGNet
+
+__all__ = ["EEGNet"]

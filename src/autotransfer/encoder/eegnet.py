@@ -1,0 +1,334 @@
+"""EEGNet, exactly, at a fraction of the cost of its layers.
+
+The first block of EEGNet (temporal convolution over every channel, batch norm, depthwise spatial
+convolution) is affine in the signal, so its steps can be reordered without changing the function,
+its gradients or the running statistics: batch statistics from window moments, the spatial product
+first, the temporal filter on the few signals that are left. `autotransfer.encoder.literal` holds
+the same network layer by layer; tests hold the two together to 1e-10.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from autotransfer.encoder.fused import FusedStep, Plan
+from autotransfer.encoder.literal import eegnet_layers
+from autotransfer.encoder.moments import WindowMoments
+from autotransfer.errors import KernelLengthWarning, SettingError, WindowTooShortError
+
+Array = npt.NDArray[Any]
+
+PAPER_RATE = 128.0
+"""Sampling rate (Hz) at which EEGNet's default lengths in samples were chosen."""
+
+
+class EEGNet(nn.Module):
+    """EEGNet without its last layer: signals (B, C, T) to latents (B, n_latent).
+
+    The function and the parameters (names and shapes in the state dict) are those of
+    braindecode 1.8's ``EEGNet`` up to its ``final_layer``, which is our linear classifier
+    (`to_braindecode`, `from_braindecode`).
+
+    Parameters
+    ----------
+    n_channels, n_times : int
+        Shape of a trial.
+    sfreq : float, optional
+        Sampling rate in Hz; needed for lengths in seconds, and to warn when the default lengths
+        (made for 128 Hz) do not fit.
+    F1, D, F2 : int
+        Temporal filters, spatial filters for each, pointwise filters (F1 * D by default).
+    kernel_length, depthwise_kernel_length : int
+        Length in samples of the temporal filters, and of the second temporal filters after the
+        first pooling.
+    pool1, pool2 : int
+        Pooling windows.
+    kernel_seconds : float, optional
+        Length of the temporal filters in seconds, in place of `kernel_length`; the first pooling
+        then brings the signal to 32 Hz, where the remaining lengths are what the paper chose.
+    max_norm : float
+        Largest Euclidean norm of a spatial filter.
+    batch_norm_momentum : float
+        Share of the newest batch in the running statistics. braindecode's 0.01 needs several
+        hundred steps to forget its start, more than a short training on a small set has;
+        ``benchmarks/batch_norm_momentum.py`` measures what that costs.
+    batch_norm_eps, drop_prob : float
+        As in braindecode.
+
+    Notes
+    -----
+    Written for a CPU. The same code runs on a GPU, but was not run or measured on one.
+
+    References
+    ----------
+    Lawhern et al. (2018), EEGNet: a compact convolutional neural network for EEG-based
+    brain-computer interfaces. J. Neural Eng. 15, 056013. doi:10.1088/1741-2552/aace8c
+
+    Examples
+    --------
+    >>> net = EEGNet(n_channels=8, n_times=128)
+    >>> net(torch.zeros(5, 8, 128)).shape
+    torch.Size([5, 64])
+    """
+
+    conv_temporal: nn.Conv2d
+    bnorm_temporal: nn.BatchNorm2d
+    conv_spatial: nn.Conv2d
+    bnorm_1: nn.BatchNorm2d
+    conv_separable_depth: nn.Conv2d
+    conv_separable_point: nn.Conv2d
+    bnorm_2: nn.BatchNorm2d
+
+    def __init__(
+        self,
+        n_channels: int,
+        n_times: int,
+        *,
+        sfreq: float | None = None,
+        F1: int = 8,
+        D: int = 2,
+        F2: int | None = None,
+        kernel_length: int = 64,
+        depthwise_kernel_length: int = 16,
+        pool1: int = 4,
+        pool2: int = 8,
+        kernel_seconds: float | None = None,
+        max_norm: float = 1.0,
+        batch_norm_momentum: float = 0.1,
+        batch_norm_eps: float = 1e-3,
+        drop_prob: float = 0.25,
+    ) -> None:
+        super().__init__()
+        if kernel_seconds is not None:
+            kernel_length, pool1 = _in_samples(kernel_seconds, sfreq)
+        _check_positive(
+            n_channels=n_channels,
+            n_times=n_times,
+            F1=F1,
+            D=D,
+            kernel_length=kernel_length,
+            depthwise_kernel_length=depthwise_kernel_length,
+            pool1=pool1,
+            pool2=pool2,
+        )
+        if not 0.0 <= drop_prob < 1.0:
+            raise SettingError(f"drop_prob must lie in [0, 1), not {drop_prob}.")
+        self.n_channels, self.n_times, self.sfreq = n_channels, n_times, sfreq
+        self.options: dict[str, Any] = {
+            "F1": F1,
+            "D": D,
+            "F2": F1 * D if F2 is None else F2,
+            "kernel_length": kernel_length,
+            "depthwise_kernel_length": depthwise_kernel_length,
+            "pool1": pool1,
+            "pool2": pool2,
+            "max_norm": max_norm,
+            "batch_norm_momentum": batch_norm_momentum,
+            "batch_norm_eps": batch_norm_eps,
+            "drop_prob": drop_prob,
+        }
+        if kernel_seconds is None and kernel_length == 64:
+            _warn_if_unfit(kernel_length, n_times, sfreq)
+        self._plan = Plan(n_times, self.options)
+        if self._plan.norm2.n_out < 1:
+            raise WindowTooShortError(
+                f"Trials of {n_times} time points are too short for EEGNet with pooling over "
+                f"{pool1} and then {pool2}: nothing is left. Use longer windows, or smaller pool1 "
+                "and pool2."
+            )
+        self.n_latent = self.options["F2"] * self._plan.norm2.n_out
+        self._moments = WindowMoments(kernel_length, n_times)
+        for name, layer in eegnet_layers(n_channels, **self.options).items():
+            # Layers without parameters are computed by the fused form.
+            if next(layer.parameters(), None) is not None:
+                self.add_module(name, layer)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The plan's buffers belong to this process and object; a copy makes its own.
+        return {**self.__dict__, "_plan": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._plan = Plan(self.n_times, self.options)
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Share of each trial in the window moments, which no weight changes.
+
+        Parameters
+        ----------
+        x : Tensor of shape (B, C, T)
+
+        Returns
+        -------
+        Tensor of shape (B, stats_size), float64
+            Rows to hand to `forward` with their trials.
+        """
+        return self._moments.per_trial(x)
+
+    @property
+    def stats_size(self) -> int:
+        """Numbers that `prepare` gives for a trial."""
+        return self._moments.size
+
+    def forward(self, x: Tensor, stats: Tensor | None = None) -> Tensor:
+        """Encode signals.
+
+        Parameters
+        ----------
+        x : Tensor of shape (B, C, T)
+            Fastest when its memory is laid out channel by channel.
+        stats : Tensor of shape (B, stats_size), optional
+            ``prepare(x)``, computed before. Only training uses it.
+
+        Returns
+        -------
+        Tensor of shape (B, n_latent)
+        """
+        if x.device.type != "cpu":
+            return self._layers(x)
+        if self.training:
+            return self._train(x, stats)
+        wanted = (x, *self.parameters())
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in wanted):
+            return self._layers(x)
+        return self._infer(x)
+
+    def _train(self, x: Tensor, stats: Tensor | None) -> Tensor:
+        """Encode by the fused step and move the running statistics."""
+        b, c, t = x.shape
+        mean: Any
+        covariance: Any
+        if x.requires_grad:
+            share = self._moments.per_trial(x.reshape(1, b * c, t))[0]
+            mean, covariance = self._moments.combine(share, b * c)
+        else:
+            if stats is None:
+                stats = self._moments.per_trial(x.reshape(1, b * c, t))
+            moments = self._moments.combine(stats.numpy().sum(0), b * c)
+            mean, covariance = map(torch.from_numpy, moments)
+        norms = (self.bnorm_temporal, self.bnorm_1, self.bnorm_2)
+        latent: Tensor
+        latent, statistics = FusedStep.apply(  # type: ignore[no-untyped-call]
+            x,
+            mean,
+            covariance,
+            self.conv_temporal.weight,
+            self.conv_spatial.parametrizations.weight.original,  # type: ignore[union-attr]
+            self.conv_separable_depth.weight,
+            self.conv_separable_point.weight,
+            *(tensor for norm in norms for tensor in (norm.weight, norm.bias)),
+            self._plan,
+        )
+        n_1, n_2 = b * self._plan.conv1.n_out, b * self._plan.conv2.n_out
+        for norm, i, n in zip(norms, (0, 2, 4), (c * n_1, n_1, n_2), strict=True):
+            _track(norm, statistics[i], statistics[i + 1], n)
+        return latent
+
+    @torch.no_grad()
+    def _infer(self, x: Tensor) -> Tensor:
+        """Encode in evaluation mode: each norm is a scale and a shift by running statistics."""
+        plan, b = self._plan, len(x)
+        weight = self.conv_spatial.weight.flatten(1)
+        filters = self.conv_temporal.weight.flatten(1).numpy()
+        gain, shift = (a.repeat_interleave(plan.depth) for a in _affine(self.bnorm_temporal))
+        by_channel = x.transpose(0, 1).reshape(x.shape[1], -1)
+        v = (weight @ by_channel).view(plan.f1, -1, self.n_times)
+        u = x.new_empty(*v.shape[:2], plan.conv1.n_out)
+        plan.conv1.forward(v, filters, u)
+        scale, offset = _affine(self.bnorm_1)
+        u = u.view(plan.f, -1).mul_((scale * gain)[:, None])
+        u.add_((scale * shift * weight.sum(1) + offset)[:, None])
+        h = functional.elu_(u).view(plan.f, b, -1) @ plan.norm1.pooling(x.dtype)
+        u = x.new_empty(*h.shape[:2], plan.conv2.n_out)
+        plan.conv2.forward(h, self.conv_separable_depth.weight.flatten(1).numpy(), u)
+        u = self.conv_separable_point.weight.flatten(1) @ u.view(plan.f, -1)
+        scale, offset = _affine(self.bnorm_2)
+        u.mul_(scale[:, None]).add_(offset[:, None])
+        h = functional.elu_(u).view(plan.f2, b, -1) @ plan.norm2.pooling(x.dtype)
+        return h.transpose(0, 1).flatten(1)
+
+    def _layers(self, x: Tensor) -> Tensor:
+        """Encode layer by layer: off the CPU, or for gradients in evaluation mode."""
+        o, training = self.options, self.training
+        h = self.bnorm_temporal(self.conv_temporal(x[:, None]))
+        h = functional.elu(self.bnorm_1(self.conv_spatial(h)))
+        h = functional.avg_pool2d(h, (1, o["pool1"]))
+        h = functional.dropout(h, o["drop_prob"], training)
+        h = self.conv_separable_point(self.conv_separable_depth(h))
+        h = functional.elu(self.bnorm_2(h))
+        h = functional.avg_pool2d(h, (1, o["pool2"]))
+        return functional.dropout(h, o["drop_prob"], training).flatten(1)
+
+    def literal(self) -> nn.Sequential:
+        """Write this encoder out layer by layer, with a copy of its weights."""
+        layers = eegnet_layers(self.n_channels, **self.options)
+        net = nn.Sequential(OrderedDict(layers)).to(self.conv_temporal.weight)
+        net.load_state_dict(self.state_dict())
+        return net.train(self.training)
+
+
+def _track(norm: nn.BatchNorm2d, mean: Array, var: Array, n: int) -> None:
+    """Move the running statistics of a batch norm, as torch does (unbiased variance).
+
+    By way of numpy and the buffers' own dictionary: through the module this took 0.1 ms a norm.
+    """
+    buffers = norm._buffers
+    new = {"running_mean": mean, "running_var": var * (n / max(n - 1, 1))}
+    for name, value in new.items():
+        kept = buffers[name].numpy()  # type: ignore[union-attr]
+        kept += norm.momentum * (value - kept)
+    count = buffers["num_batches_tracked"].numpy()  # type: ignore[union-attr]
+    count += 1
+
+
+def _affine(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
+    """Scale and shift of a batch norm in evaluation mode."""
+    mean, var = norm.running_mean, norm.running_var
+    assert mean is not None
+    assert var is not None
+    scale = norm.weight * torch.rsqrt(var + norm.eps)
+    return scale, norm.bias - scale * mean
+
+
+def _check_positive(**lengths: int) -> None:
+    for name, value in lengths.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
+
+
+def _in_samples(kernel_seconds: float, sfreq: float | None) -> tuple[int, int]:
+    """Length of the temporal filters and first pooling window, in samples."""
+    if sfreq is None:
+        raise SettingError(
+            "kernel_seconds needs the sampling rate: give sfreq (in Hz), or kernel_length in "
+            "samples."
+        )
+    if kernel_seconds <= 0:
+        raise SettingError(f"kernel_seconds must be positive, not {kernel_seconds}.")
+    return max(1, round(kernel_seconds * sfreq)), max(1, round(sfreq * 4 / PAPER_RATE))
+
+
+def _warn_if_unfit(kernel_length: int, n_times: int, sfreq: float | None) -> None:
+    """Say when EEGNet's default of 64 samples is not half a second, or not within the window."""
+    if sfreq is not None and not 1 / 1.6 <= sfreq / PAPER_RATE <= 1.6:
+        warnings.warn(
+            f"EEGNet's default temporal filter of 64 samples is half a second at 128 Hz, but "
+            f"{64 / sfreq:.3g} s at your {sfreq:g} Hz. Say what you want: kernel_seconds=0.5 for "
+            "the paper's, or kernel_length in samples.",
+            KernelLengthWarning,
+            stacklevel=3,
+        )
+    elif kernel_length > n_times:
+        warnings.warn(
+            f"EEGNet's default temporal filter of 64 samples is longer than the trials "
+            f"({n_times} time points). Give a smaller kernel_length (or kernel_seconds).",
+            KernelLengthWarning,
+            stacklevel=3,
+        )

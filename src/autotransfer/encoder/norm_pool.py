@@ -1,0 +1,107 @@
+"""Batch norm, ELU and average pooling in a few passes over the data, with their gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class NormState:
+    """Vectors (F,) that the backward pass of `NormEluPool` needs."""
+
+    gain: Array
+    weight: Array
+    inv: Array
+    scale: Array
+
+
+class NormEluPool:
+    """Batch norm (by this batch) of gain * u + constant, ELU, average pooling.
+
+    The constant does not appear: batch norm takes it away, leaving
+    ``weight gain (u - mean) / sqrt(gain^2 var + eps) + bias``.
+
+    ELU and its slope come from one exponential, q = exp(min(x, 0)): the slope is q and
+    ELU(x) = max(x, 0) + q - 1. Pooling is a product with a matrix, several times faster than
+    torch's ``avg_pool`` and its backward.
+
+    Parameters
+    ----------
+    n_in, pool : int
+        Length of the signals and pooling window.
+    eps : float
+        Batch norm's.
+    """
+
+    def __init__(self, n_in: int, pool: int, eps: float) -> None:
+        self.n_in, self.n_out, self.eps = n_in, n_in // pool, eps
+        matrix = torch.zeros(n_in, self.n_out, dtype=torch.float64)
+        for j in range(self.n_out):
+            matrix[j * pool : (j + 1) * pool, j] = 1 / pool
+        self._pooling = {torch.float64: matrix, torch.float32: matrix.float()}
+
+    def pooling(self, dtype: torch.dtype) -> torch.Tensor:
+        """Matrix (n_in, n_out) that averages over pooling windows."""
+        return self._pooling[dtype]
+
+    def forward(
+        self, u: Array, q: Array, passing: Array, gain: Array, weight: Array, bias: Array
+    ) -> tuple[Array, Array, NormState]:
+        """Centre u in place, leave the slope of ELU in q and ELU + 1 in `passing`.
+
+        Parameters
+        ----------
+        u, q, passing : array of shape (F, n)
+            Signals; buffers. `u` and `q` must stay as they are until `backward`.
+        gain, weight, bias : array of shape (F,)
+            Factor on u; scale and shift of the batch norm.
+
+        Returns
+        -------
+        mean, var : array of shape (F,)
+            Mean and (biased) variance of u.
+        state : NormState
+            What `backward` needs besides.
+        """
+        n = u.shape[1]
+        mean = np.add.reduce(u, 1) / u.dtype.type(n)
+        u -= mean[:, None]
+        var = np.vecdot(u, u) / n
+        inv = 1 / np.sqrt(gain * gain * var + self.eps)
+        scale = weight * gain * inv
+        x = np.multiply(u, scale[:, None], out=passing)
+        x += bias[:, None]
+        np.minimum(x, 0, out=q)
+        x -= q
+        np.exp(q, out=q)
+        x += q
+        return mean, var, NormState(gain, weight, inv, scale)
+
+    def backward(
+        self, g: Array, u: Array, q: Array, passing: Array, state: NormState
+    ) -> tuple[Array, Array, Array]:
+        """Turn the gradient of ELU's output in g (F, n) into that of u, in place.
+
+        Returns
+        -------
+        grad_gain, grad_weight, grad_bias : array of shape (F,)
+        """
+        n = u.shape[1]
+        gain, weight, inv, scale = state.gain, state.weight, state.inv, state.scale
+        g *= q
+        g_sum = np.add.reduce(g, 1)
+        g_dot = np.vecdot(g, u)
+        # With scale = weight gain (gain^2 var + eps)^(-1/2):
+        #   d scale / d var = -weight gain^3 inv^3 / 2,  d scale / d gain = weight eps inv^3.
+        cube = weight * inv**3 * g_dot
+        g *= scale[:, None]
+        g -= (scale * g_sum / n)[:, None]
+        g -= np.multiply(u, (gain**3 * cube / n)[:, None], out=passing)
+        return cube * self.eps, gain * inv * g_dot, g_sum
