@@ -1,6 +1,30 @@
 """AutoTransfer: models of biosignals that work on people they have never seen."""
 
 from autotransfer._version import __version__
-from autotransfer.data import SubjectDataset
+from autotransfer.data import (
+    SubjectBatches,
+    SubjectDataset,
+    SubjectFolds,
+    check,
+    combine,
+    load,
+    make_subjects,
+)
+from autotransfer.encoder import EEGNet
+from autotransfer.errors import AutoTransferError, AutoTransferWarning
+from autotransfer.training import CensoredClassifier
 
-__all__ = ["SubjectDataset", "__version__"]
+__all__ = [
+    "AutoTransferError",
+    "AutoTransferWarning",
+    "CensoredClassifier",
+    "EEGNet",
+    "SubjectBatches",
+    "SubjectDataset",
+    "SubjectFolds",
+    "__version__",
+    "check",
+    "combine",
+    "load",
+    "make_subjects",
+]

@@ -1,5 +1,6 @@
 """Recordings of many people: data sets, sources, checks, normalisation, folds and batches."""
 
+from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.checks import check
 from autotransfer.data.combine import combine
 from autotransfer.data.dataset import SubjectDataset
@@ -9,6 +10,7 @@ from autotransfer.data.mne_source import from_mne
 from autotransfer.data.moabb_source import from_moabb
 from autotransfer.data.normalise import NORMALISERS, Normaliser
 from autotransfer.data.npz import read_npz, write_npz
+from autotransfer.data.splits import Fold, SubjectFolds
 from autotransfer.data.store import StoreWriter, read_store, write_store
 from autotransfer.data.synthetic import make_subjects
 from autotransfer.data.trials import TrialArray
@@ -16,10 +18,13 @@ from autotransfer.data.trials import TrialArray
 __all__ = [
     "NORMALISERS",
     "Finding",
+    "Fold",
     "Normaliser",
     "Report",
     "StoreWriter",
+    "SubjectBatches",
     "SubjectDataset",
+    "SubjectFolds",
     "TrialArray",
     "check",
     "combine",

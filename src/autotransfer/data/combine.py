@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from autotransfer.data.dataset import Labels, SubjectDataset
+from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.validate import Labels
 from autotransfer.errors import (
     AutoTransferError,
     ChannelMismatchError,

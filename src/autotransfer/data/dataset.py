@@ -10,18 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data.trials import Float32, Index, TrialArray
+from autotransfer.data.validate import (
+    Labels,
+    as_channel_names,
+    as_labels,
+    as_names,
+    as_sampling_rate,
+    as_trials,
+    require_finite,
+)
 from autotransfer.errors import (
     DtypeError,
     EmptyDataError,
     LabelError,
-    SamplingRateError,
     ShapeError,
-    SubjectError,
     UnknownSubjectError,
     some,
 )
-
-Labels = npt.NDArray[Any]
 
 
 class SubjectDataset:
@@ -79,12 +84,12 @@ class SubjectDataset:
         self.subject = as_labels(subject, "subject", n)
         self.session = None if session is None else as_labels(session, "session", n)
         self.recording = None if recording is None else as_labels(recording, "recording", n)
-        self.sfreq = _sampling_rate(sfreq)
-        self.channels = _channel_names(channels, n_channels)
+        self.sfreq = as_sampling_rate(sfreq)
+        self.channels = as_channel_names(channels, n_channels)
         self.labels, self.y_code = np.unique(self.y, return_inverse=True)
         self.subject_ids, self.subject_code = np.unique(self.subject, return_inverse=True)
-        self.class_names = _names(classes, self.labels, "classes")
-        self.subject_names = _names(subjects, self.subject_ids, "subjects")
+        self.class_names = as_names(classes, self.labels, "classes")
+        self.subject_names = as_names(subjects, self.subject_ids, "subjects")
 
     @property
     def X(self) -> Float32 | TrialArray:
@@ -196,11 +201,12 @@ class SubjectDataset:
         return fingerprint(self.trials, self.y, self.subject)
 
 
-def fingerprint(X: TrialArray, y: Labels, subject: Labels) -> str:
+def fingerprint(X: TrialArray, y: Labels, subject: Labels, finite: bool = False) -> str:
     """Hash (X, y, subject) to 32 hexadecimal digits; reads the signals once.
 
     Equal for a view and a copy of the same trials, whatever dtype they are stored in, because
-    trials are hashed as float32.
+    trials are hashed as float32. With `finite`, NaN and infinite values are looked for on the way
+    (a large data set is read once, not twice).
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(X.shape).encode())
@@ -208,98 +214,11 @@ def fingerprint(X: TrialArray, y: Labels, subject: Labels) -> str:
         # Lengths first, so that no two different lists of labels give the same bytes.
         words = [str(label).encode() for label in labels.tolist()]
         digest.update(",".join(str(len(word)) for word in words).encode() + b";" + b"".join(words))
-    for _, block in X.chunks():
+    for start, block in X.chunks():
+        if finite:
+            require_finite(block, start, subject)
         digest.update(np.ascontiguousarray(block).data)
     return digest.hexdigest()
-
-
-def as_trials(X: Any) -> TrialArray:
-    """Check signals handed over by a user and wrap them, without copying, as a `TrialArray`."""
-    if isinstance(X, TrialArray):
-        trials = X
-    else:
-        array = _to_array(X, "X")
-        if array.dtype == object or array.dtype.kind not in "fiub":
-            raise DtypeError(
-                f"X must hold real numbers, but its dtype is {array.dtype}. If the trials have "
-                "different lengths or channels, cut them to one shape first; if the numbers are "
-                "stored as text or objects, convert them with X.astype('float32')."
-            )
-        if array.ndim != 3:
-            hint = " For trials of a single channel use X[:, None, :]." if array.ndim == 2 else ""
-            raise ShapeError(
-                "X must have three dimensions, trials x channels x times, but has "
-                f"{array.ndim}: shape {array.shape}.{hint}"
-            )
-        trials = TrialArray(array)
-    for length, what in zip(trials.shape, ("trials", "channels", "times"), strict=True):
-        if length == 0:
-            raise EmptyDataError(f"X has no {what}: shape {trials.shape}. Hand over at least one.")
-    return trials
-
-
-def as_labels(values: Any, name: str, n_trials: int) -> Labels:
-    """Check one label per trial (y, subject, session or recording) and return a 1-D array."""
-    error = LabelError if name == "y" else SubjectError
-    if values is None:
-        raise error(f"{name} is missing: give one value for each of the {n_trials} trials.")
-    array = _to_array(values, name)
-    if array.ndim == 2 and 1 in array.shape:
-        array = array.reshape(-1)
-    if array.ndim != 1:
-        hint = " If y is one-hot, use y.argmax(axis=1)." if name == "y" and array.ndim == 2 else ""
-        raise ShapeError(
-            f"{name} must be one-dimensional, one value per trial, but has shape {array.shape}."
-            f"{hint}"
-        )
-    if len(array) != n_trials:
-        raise ShapeError(
-            f"{name} has {len(array)} values but X has {n_trials} trials. Each trial needs one."
-        )
-    if array.dtype == object:
-        kinds = sorted({type(value).__name__ for value in array.tolist()})
-        if any(kind not in ("str", "int", "float", "bool", "str_") for kind in kinds):
-            raise DtypeError(
-                f"{name} holds values of type {some(kinds)}. Use numbers or strings, one kind."
-            )
-        if len(kinds) > 1 and "str" in kinds:
-            raise DtypeError(
-                f"{name} mixes {some(kinds)}, so its values cannot be ordered. Use one kind, for "
-                f"instance {name} = [str(v) for v in {name}]."
-            )
-        array = np.array(array.tolist())
-    if array.dtype.kind not in "fiubUS":
-        raise DtypeError(f"{name} has dtype {array.dtype}. Use numbers or strings.")
-    if array.dtype.kind == "f":
-        bad = np.flatnonzero(~np.isfinite(array))
-        if len(bad):
-            raise error(
-                f"{name} is NaN or infinite for trials {some(bad.tolist())}. Label these trials "
-                "or leave them out."
-            )
-    if name == "y" and array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
-        raise LabelError(
-            "y holds continuous values. This package classifies: give class labels, for instance "
-            "by binning the values."
-        )
-    return array
-
-
-def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """Convert to an array, turning numpy's complaint about ragged lists into our own."""
-    if hasattr(values, "todense"):
-        raise DtypeError(
-            f"{name} is a sparse matrix. Sparse signals are not used: hand over {name}.toarray()."
-        )
-    if hasattr(values, "detach"):  # a torch tensor, perhaps on a device
-        values = values.detach().cpu()
-    try:
-        return np.asanyarray(values)
-    except ValueError as error:
-        raise ShapeError(
-            f"{name} is not a regular array ({error}). All trials must have the same channels and "
-            "times."
-        ) from None
 
 
 def _trial_numbers(trials: Any, n_trials: int) -> Index:
@@ -343,47 +262,3 @@ def _take(trials: TrialArray, keep: Index) -> TrialArray:
     if run and trials.index is None:
         return TrialArray(trials.base[keep[0] : keep[-1] + 1], None, trials.scale)
     return trials.take(keep)
-
-
-def _sampling_rate(sfreq: Any) -> float | None:
-    if sfreq is None:
-        return None
-    try:
-        rate = float(sfreq)
-    except (TypeError, ValueError):
-        raise SamplingRateError(f"sfreq must be a number in Hz, not {sfreq!r}.") from None
-    if not (np.isfinite(rate) and rate > 0):
-        raise SamplingRateError(f"sfreq must be a positive number of Hz, not {rate}.")
-    return rate
-
-
-def _channel_names(channels: Sequence[str] | None, n_channels: int) -> list[str]:
-    if channels is None:
-        return [f"ch{i}" for i in range(n_channels)]
-    names = [str(name) for name in channels]
-    if len(names) != n_channels:
-        raise ShapeError(
-            f"{len(names)} channel names for {n_channels} channels in X. Give one name each."
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ShapeError(f"Channel names must differ, but {some(twice)} stands more than once.")
-    return names
-
-
-def _names(names: Any, ids: Labels, what: str) -> list[str]:
-    """Display names of labels or subjects, in the order of the sorted ids."""
-    if names is None:
-        return [str(item) for item in ids.tolist()]
-    if hasattr(names, "items"):
-        table = {str(key): str(value) for key, value in names.items()}
-        return [table.get(str(item), str(item)) for item in ids.tolist()]
-    listed = [str(name) for name in names]
-    if len(listed) == len(ids):
-        return listed
-    # Names for more classes than occur: labels are then positions in the list.
-    if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < len(listed):
-        return [listed[i] for i in ids.tolist()]
-    raise ShapeError(
-        f"{what} has {len(listed)} names, but the data have {len(ids)}: {some(ids.tolist())}."
-    )

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data.dataset import as_trials
 from autotransfer.data.trials import Float32, Index, TrialArray
+from autotransfer.data.validate import as_trials
 from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, some
 
 Float64 = npt.NDArray[np.float64]

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data import atomic, files
-from autotransfer.data.dataset import SubjectDataset, as_trials
+from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import as_trials
 from autotransfer.errors import SourceError, some
 
 NEEDED = ("X", "y", "subject")

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data import atomic, files
-from autotransfer.data.dataset import SubjectDataset, as_labels, as_trials
+from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.store_format import DESCRIPTION, LABELS, describe, is_store, read_store
 from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import as_labels, as_trials
 from autotransfer.errors import (
     ChannelMismatchError,
     DtypeError,

@@ -21,7 +21,12 @@ from torch.nn import functional
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
-from autotransfer.errors import KernelLengthWarning, SettingError, WindowTooShortError
+from autotransfer.errors import (
+    KernelLengthWarning,
+    SettingError,
+    ShapeError,
+    WindowTooShortError,
+)
 
 Array = npt.NDArray[Any]
 
@@ -113,6 +118,7 @@ class EEGNet(nn.Module):
             n_times=n_times,
             F1=F1,
             D=D,
+            F2=F1 * D if F2 is None else F2,
             kernel_length=kernel_length,
             depthwise_kernel_length=depthwise_kernel_length,
             pool1=pool1,
@@ -191,6 +197,12 @@ class EEGNet(nn.Module):
         -------
         Tensor of shape (B, n_latent)
         """
+        if x.ndim != 3 or x.shape[1:] != (self.n_channels, self.n_times) or len(x) == 0:
+            raise ShapeError(
+                f"This EEGNet takes trials of {self.n_channels} channels x {self.n_times} time "
+                f"points, as an array (trials, channels, times) with at least one trial; it was "
+                f"given the shape {tuple(x.shape)}."
+            )
         if x.device.type != "cpu":
             return self._layers(x)
         if self.training:
@@ -211,6 +223,11 @@ class EEGNet(nn.Module):
         else:
             if stats is None:
                 stats = self._moments.per_trial(x.reshape(1, b * c, t))
+            elif stats.shape != (b, self.stats_size):
+                raise ShapeError(
+                    f"stats must be prepare(x) of the same {b} trials, shape "
+                    f"{(b, self.stats_size)}, not {tuple(stats.shape)}."
+                )
             moments = self._moments.combine(stats.numpy().sum(0), b * c)
             mean, covariance = map(torch.from_numpy, moments)
         norms = (self.bnorm_temporal, self.bnorm_1, self.bnorm_2)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from autotransfer.encoder.norm_pool import NormEluPool
 from autotransfer.encoder.temporal import TemporalConv
@@ -78,14 +79,17 @@ class Arena:
         if b > self.capacity or dtype != self.dtype:
             self.capacity, self.dtype = b, dtype
             self._views.clear()
-            self._flat = {
-                name: torch.empty(shape[0] * shape[1], dtype=dtype)
-                for name, shape in plan.shapes(b).items()
-            }
+            # Memory made under torch.inference_mode could not be written to in a later step.
+            with torch.inference_mode(False):
+                self._flat = {
+                    name: torch.empty(shape[0] * shape[1], dtype=dtype)
+                    for name, shape in plan.shapes(b).items()
+                }
         if b not in self._views:
             if len(self._views) >= 64:
                 self._views.clear()
-            self._views[b] = Buffers(self._flat, plan, b)
+            with torch.inference_mode(False):
+                self._views[b] = Buffers(self._flat, plan, b)
         return self._views[b]
 
 
@@ -217,7 +221,9 @@ class FusedStep(torch.autograd.Function):
         array["h2"] -= 1
         if plan.drop_prob > 0:
             array["h2"] *= array["mask2"]
-        z = tensor["h2"].view(plan.f2, b, -1).transpose(0, 1).reshape(b, -1)
+        z = tensor["h2"].view(plan.f2, b, -1).transpose(0, 1)
+        # A copy always: for one trial or one filter a reshape would be a view of the buffer.
+        z = z.clone(memory_format=torch.contiguous_format).view(b, -1)
 
         # What the second batch norm sees: gain u + shift of the first, summed over channels.
         shift = (bias_t - gain_t * mean_t).repeat(plan.depth) * w.sum(1)
@@ -226,11 +232,12 @@ class FusedStep(torch.autograd.Function):
         ctx.states = (state_1, state_2)
         ctx.weights = (filters, spatial, depthwise, pointwise, weight_t)
         ctx.kept = (by_channel, h, h_cov, inv_t, w, norm)
-        # Saved only for autograd's check that no weight is changed between forward and backward.
-        ctx.save_for_backward(*parameters[:4])
+        # Saved only for autograd's check that nothing is changed between forward and backward.
+        ctx.save_for_backward(x, *parameters)
         return z, statistics
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
         """Gradients of the signals, the covariance and every parameter."""
         _ = ctx.saved_tensors

@@ -62,7 +62,9 @@ class TemporalConv:
         kept = self._matrices.get((role, dtype))
         if kept is None:
             width = self.n_times + 2 * self.padding
-            padded = torch.zeros(self.n_filters, self.n_out, width, dtype=dtype)
+            # Memory made under torch.inference_mode could not be written to in a later step.
+            with torch.inference_mode(False):
+                padded = torch.zeros(self.n_filters, self.n_out, width, dtype=dtype)
             array = padded.numpy()
             one = array.itemsize
             band = as_strided(

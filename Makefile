@@ -1,0 +1,7 @@
+# The steps are in .ci/run, which needs no make; PYTHON is the interpreter to check with.
+PYTHON ?= python
+STEPS = format lint types spell core-only doctest tests
+
+.PHONY: check $(STEPS)
+check $(STEPS):
+	@PYTHON=$(PYTHON) bash .ci/run $@

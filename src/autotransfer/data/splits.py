@@ -1,0 +1,232 @@
+"""Folds by subject: who trains, who validates, who tests.
+
+`Fold` is the one place where subjects are kept apart. Everything that trains, stops early or
+selects takes a `Fold`, and no `Fold` exists in which a subject stands on two sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.data.trials import Index
+from autotransfer.data.validate import as_labels
+from autotransfer.errors import FoldError, MissingSubjectError, SubjectLeakageError, some
+
+Labels = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Trial numbers of the training, validation and test subjects.
+
+    Parameters
+    ----------
+    subject : array of shape (n_trials,)
+        Subject of every trial of the data.
+    train, validation, test : array of int
+        Trial numbers. Validation and test may be empty.
+
+    Raises
+    ------
+    SubjectLeakageError
+        If a subject has trials on two sides.
+    """
+
+    subject: Labels
+    train: Index
+    validation: Index
+    test: Index
+
+    def __post_init__(self) -> None:
+        sides = ("train", "validation", "test")
+        people = {side: np.unique(self.subject[getattr(self, side)]) for side in sides}
+        for i, one in enumerate(sides):
+            for other in sides[i + 1 :]:
+                both = np.intersect1d(people[one], people[other])
+                if len(both):
+                    raise SubjectLeakageError(
+                        f"Subject {some(both.tolist())} would be in {one} and in {other}. A "
+                        "subject may stand on one side only: split by subject, for instance with "
+                        "SubjectFolds."
+                    )
+        if len(self.train) == 0:
+            raise FoldError("No subject is left to train on. Hold out fewer subjects.")
+
+    def subjects(self, side: str) -> list[Any]:
+        """Ids of the subjects on a side: "train", "validation" or "test"."""
+        found: list[Any] = np.unique(self.subject[getattr(self, side)]).tolist()
+        return found
+
+
+class SubjectFolds:
+    """Cross-validation by subject: fold i validates on subject i and tests on subject i + 1.
+
+    With M subjects there are M folds (the subject after the last is the first); each subject
+    validates once and tests once. With `n_folds` the subjects are put into that many groups of
+    nearly equal size, and groups take the place of subjects.
+
+    Parameters
+    ----------
+    n_folds : int, optional
+        Number of groups of subjects. One subject each by default.
+    shuffle : bool
+        Put subjects into groups in random order. In the order of their ids by default.
+    random_state : int, optional
+        Seed of the shuffling.
+
+    Notes
+    -----
+    Also a scikit-learn splitter, through `groups`: see `split`.
+
+    Examples
+    --------
+    >>> folds = SubjectFolds()
+    >>> for fold in folds.folds(["a", "a", "b", "c"]):
+    ...     print(fold.subjects("train"), fold.subjects("validation"), fold.subjects("test"))
+    ['c'] ['a'] ['b']
+    ['a'] ['b'] ['c']
+    ['b'] ['c'] ['a']
+    """
+
+    def __init__(
+        self,
+        n_folds: int | None = None,
+        *,
+        shuffle: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_folds = n_folds
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def groups(self, subject: Any) -> list[Labels]:
+        """Put the subjects into groups: a list of arrays of subject ids."""
+        ids = np.unique(as_labels(subject, "subject", len(subject)))
+        n = len(ids) if self.n_folds is None else self.n_folds
+        if len(ids) < 3:
+            raise FoldError(
+                f"Folds need at least 3 subjects (one to train on, one to validate, one to test), "
+                f"but there are {len(ids)}: {some(ids.tolist())}."
+            )
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 3 <= n <= len(ids):
+            raise FoldError(
+                f"n_folds must be a whole number from 3 to the number of subjects ({len(ids)}), "
+                f"not {n!r}."
+            )
+        if self.shuffle:
+            ids = np.random.default_rng(self.random_state).permutation(ids)
+        return np.array_split(ids, n)
+
+    def folds(self, subject: Any) -> Iterator[Fold]:
+        """Walk over the folds.
+
+        Parameters
+        ----------
+        subject : array of shape (n_trials,)
+            Subject of every trial.
+
+        Yields
+        ------
+        Fold
+        """
+        subject = as_labels(subject, "subject", len(subject))
+        groups = self.groups(subject)
+        group_of = np.empty(len(subject), np.intp)
+        for g, ids in enumerate(groups):
+            group_of[np.isin(subject, ids)] = g
+        # Trial numbers of each group once, not once a fold: M folds of N trials otherwise cost M N.
+        order = np.argsort(group_of, kind="stable")
+        starts = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
+        members = [order[starts[g] : starts[g + 1]] for g in range(len(groups))]
+        for i in range(len(groups)):
+            j = (i + 1) % len(groups)
+            held = np.zeros(len(subject), bool)
+            held[members[i]] = held[members[j]] = True
+            yield Fold(subject, np.flatnonzero(~held), members[i], members[j])
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Count the folds (scikit-learn's name)."""
+        if self.n_folds is not None:
+            return self.n_folds
+        return len(self.groups(_need(groups)))
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Index, Index]]:
+        """Give (training, test) trial numbers for scikit-learn; `groups` are the subjects.
+
+        The validation subjects of a fold are part of its training side here, because
+        scikit-learn knows two sides only: an estimator that stops early must choose its
+        validation subjects among those it is given, as `CensoredClassifier` does.
+        """
+        for fold in self.folds(_need(groups)):
+            yield np.union1d(fold.train, fold.validation), fold.test
+
+    def __repr__(self) -> str:
+        return f"SubjectFolds(n_folds={self.n_folds})"
+
+
+def _need(groups: Any) -> Any:
+    if groups is None:
+        raise MissingSubjectError(
+            "SubjectFolds splits by subject: pass the subject of every trial as groups=subject."
+        )
+    return groups
+
+
+def hold_out(subject: Any, validation: Any, random_state: int | None = None) -> Fold:
+    """Hold out validation subjects, given by id or by number, from data to be fitted.
+
+    Parameters
+    ----------
+    subject : array of shape (n_trials,)
+        Subject of every trial.
+    validation : int, float, list of subject ids, or None
+        How many subjects validate (chosen by seed), which share of them (a float in (0, 1)),
+        which ones by id, or none of them (None).
+    random_state : int, optional
+        Seed of the choice.
+
+    Returns
+    -------
+    Fold
+        With an empty test side.
+
+    Examples
+    --------
+    >>> hold_out(["a", "b", "b", "c"], ["b"]).train
+    array([0, 3])
+    """
+    subject = as_labels(subject, "subject", len(subject))
+    ids = np.unique(subject)
+    if validation is None:
+        chosen = ids[:0]
+    elif isinstance(validation, float) or (
+        isinstance(validation, int | np.integer) and not isinstance(validation, bool)
+    ):
+        n = round(validation * len(ids)) if isinstance(validation, float) else int(validation)
+        n = max(1, n) if isinstance(validation, float) and 0 < validation < 1 else n
+        if not 1 <= n < len(ids):
+            raise FoldError(
+                f"validation={validation!r} asks for {n} of {len(ids)} subjects to validate on; "
+                f"give a number from 1 to {len(ids) - 1}, or a list of subject ids. A list of one "
+                "id holds out that subject."
+            )
+        chosen = np.random.default_rng(random_state).choice(ids, n, replace=False)
+    else:
+        wanted = [validation] if isinstance(validation, str) else list(validation)
+        known = set(ids.tolist())
+        missing = [v for v in wanted if (v.item() if isinstance(v, np.generic) else v) not in known]
+        if missing:
+            raise FoldError(
+                f"Validation subject {some(missing)} is not in the data. The subjects are: "
+                f"{some(ids.tolist(), 40)}."
+            )
+        chosen = np.asarray(wanted, dtype=ids.dtype)
+    held = np.isin(subject, chosen)
+    if held.all():
+        raise FoldError("All subjects validate and none is left to train on. Hold out fewer.")
+    return Fold(subject, np.flatnonzero(~held), np.flatnonzero(held), np.zeros(0, np.intp))

@@ -1,0 +1,129 @@
+"""Encoders by name, and the one way in which an encoder is made from what a user gives."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from torch import nn
+
+from autotransfer.encoder.eegnet import EEGNet
+from autotransfer.encoder.wrap import latent_length, wrap
+from autotransfer.errors import SettingError, some
+
+ENCODERS: dict[str, Callable[..., nn.Module]] = {"eegnet": EEGNet}
+"""Encoders that can be asked for by name: called with ``(n_channels, n_times, **options)``."""
+
+_SHAPE = ("n_channels", "n_times", "sfreq")
+
+
+def make_encoder(
+    spec: str | nn.Module | Callable[..., nn.Module],
+    n_channels: int,
+    n_times: int,
+    sfreq: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> nn.Module:
+    """Make an encoder for trials of a given shape.
+
+    Parameters
+    ----------
+    spec : str, nn.Module or callable
+        A name in `ENCODERS`; or a module, of which a copy is made, so that every training starts
+        from the same weights; or a function ``(n_channels, n_times, **options)`` that makes one.
+    n_channels, n_times : int
+        Shape of a trial.
+    sfreq : float, optional
+        Sampling rate in Hz, handed to encoders that take one.
+    options : mapping, optional
+        The encoder's. For a module or function of your own, ``latent`` is handed to
+        `autotransfer.encoder.wrap`.
+
+    Returns
+    -------
+    nn.Module
+        With an attribute `n_latent`. A module that has none is seen through
+        `autotransfer.encoder.wrap`.
+
+    Examples
+    --------
+    >>> make_encoder("eegnet", n_channels=8, n_times=128, options={"F1": 4}).n_latent
+    32
+    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(40, 7), nn.ELU(), nn.Linear(7, 3))
+    >>> make_encoder(net, n_channels=4, n_times=10, options={"latent": "output"}).n_latent
+    3
+    """
+    given = dict(options or {})
+    if isinstance(spec, str):
+        return _by_name(spec, n_channels, n_times, sfreq, given)
+    latent = given.pop("latent", None)
+    if isinstance(spec, nn.Module):
+        _check_options(given, {"latent"}, "An encoder handed over as a module")
+        module = copy.deepcopy(spec)
+    elif callable(spec):
+        known = _options_of(spec)
+        if known is not None:
+            _check_options(given, {*known, "latent"}, "The function that makes the encoder")
+        module = spec(n_channels, n_times, **given)
+        if not isinstance(module, nn.Module):
+            raise SettingError(
+                "The function that makes the encoder must return a torch nn.Module; it returned "
+                f"a {type(module).__name__}."
+            )
+    else:
+        raise SettingError(
+            f"An encoder is a name ({some(sorted(ENCODERS))}), a torch nn.Module, or a function "
+            f"(n_channels, n_times) that makes one; not a {type(spec).__name__}."
+        )
+    said = getattr(module, "n_latent", None)
+    if latent is not None or not isinstance(said, int):
+        return wrap(module, latent, n_channels=n_channels, n_times=n_times)
+    found = latent_length(module, n_channels, n_times)
+    if found != said:
+        raise SettingError(
+            f"The encoder says n_latent={said}, but gives latents of length {found} for trials of "
+            f"{n_channels} channels x {n_times} time points."
+        )
+    return module
+
+
+def _by_name(
+    name: str, n_channels: int, n_times: int, sfreq: float | None, options: dict[str, Any]
+) -> nn.Module:
+    """Make a registered encoder."""
+    if name not in ENCODERS:
+        near = get_close_matches(name.lower(), ENCODERS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SettingError(
+            f"There is no encoder {name!r}.{hint} Encoders: {some(sorted(ENCODERS))}; or hand "
+            "over a torch nn.Module of your own."
+        )
+    make = ENCODERS[name]
+    known = _options_of(make)
+    if known is not None:
+        _check_options(options, set(known), f"The encoder {name!r}")
+    if "sfreq" in inspect.signature(make).parameters:
+        options = {**options, "sfreq": sfreq}
+    return make(n_channels, n_times, **options)
+
+
+def _options_of(make: Callable[..., Any]) -> list[str] | None:
+    """Names of a maker's options, without the shape of the data; None if it takes any."""
+    parameters = list(inspect.signature(make).parameters.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    # The first two are the shape, whatever they are called.
+    return [name for name in named[2:] if name not in _SHAPE]
+
+
+def _check_options(given: Mapping[str, Any], known: set[str], who: str) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SettingError(
+            f"{who} does not know the option {some(unknown)}. It knows: "
+            f"{some(sorted(known), limit=30) or 'none'}."
+        )

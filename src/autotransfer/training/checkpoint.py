@@ -1,0 +1,68 @@
+"""Where a killed run goes on: one file, replaced whole, that executes nothing when read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from autotransfer.data import atomic
+from autotransfer.errors import CheckpointError
+
+FORMAT = "autotransfer-checkpoint-1"
+
+
+def write_checkpoint(
+    path: Path, identity: str, tensors: dict[str, Tensor], state: dict[str, Any]
+) -> None:
+    """Write a checkpoint in one step.
+
+    Parameters
+    ----------
+    path : Path
+        File; its folder is made if need be.
+    identity : str
+        Hash of everything that defines the run.
+    tensors, state : dict
+        Tensors, and what JSON can hold.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = {"format": FORMAT, "identity": identity, "state": json.dumps(state)}
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    atomic.write_bytes(path, save(contiguous, metadata=header))
+
+
+def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """Read a checkpoint, or give None where there is none.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, or belongs to a run with other data or settings.
+    """
+    if not path.exists():
+        return None
+    try:
+        with safe_open(str(path), framework="pt") as opened:
+            header = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        state = json.loads(header["state"]) if header.get("format") == FORMAT else None
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise CheckpointError(
+            f"The checkpoint {path} cannot be read ({error}). Delete it to start anew."
+        ) from None
+    if not isinstance(state, dict):
+        raise CheckpointError(
+            f"{path} is not a checkpoint of this version of autotransfer. Delete it, or give "
+            "another path."
+        )
+    if header.get("identity") != identity:
+        raise CheckpointError(
+            f"The checkpoint {path} belongs to a run with other data or settings. Delete it to "
+            "start anew, or give this run another path."
+        )
+    return tensors, state

@@ -1,0 +1,365 @@
+"""`CensoredClassifier`: the scikit-learn face of training."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from autotransfer.data.batches import SubjectBatches
+from autotransfer.data.dataset import fingerprint
+from autotransfer.data.normalise import Normaliser
+from autotransfer.data.splits import Fold, hold_out
+from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import as_labels, as_sampling_rate, as_trials
+from autotransfer.encoder.registry import make_encoder
+from autotransfer.errors import (
+    ChannelMismatchError,
+    LabelError,
+    MissingSubjectError,
+    ShapeError,
+    SubjectError,
+    some,
+)
+from autotransfer.training import model_folder, settings
+from autotransfer.training.feed import Feed
+from autotransfer.training.infer import encode_trials
+from autotransfer.training.loop import LoopOptions, train
+from autotransfer.training.network import Network
+from autotransfer.training.task_loss import class_weights
+
+Array = npt.NDArray[Any]
+
+
+class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify biosignals of people that the model has never seen.
+
+    Trains an encoder and a linear classifier with class-weighted cross entropy; `validation`
+    subjects, apart from those trained on, decide when to stop and which epoch's weights to keep.
+
+    Parameters
+    ----------
+    measure : None
+        Measure of dependence between latent and subject to be lowered. This version has the
+        uncensored baseline (ERM) only: None.
+    encoder : str, nn.Module or callable
+        "eegnet"; any torch module from (B, C, T) to latents or with a last layer to cut off (see
+        `autotransfer.encoder.wrap`); or a callable (n_channels, n_times) -> module.
+    encoder_options : dict, optional
+        Options of a named encoder, such as ``{"kernel_seconds": 0.5}``.
+    sfreq : float, optional
+        Sampling rate in Hz, for encoders whose lengths are in seconds.
+    normalise : {"channel", "trial", "train", "none"}
+        z-score of each channel of each trial (for EEG); one scale for each trial (where the
+        pattern of amplitude over channels is the signal, as in EMG); statistics of the training
+        subjects; nothing.
+    validation : int, float, list of subject ids, or None
+        Subjects that validate: how many (chosen by seed), which share, which ones; None trains
+        all `max_epochs` on everybody.
+    learning_rate, weight_decay : float
+        AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
+    max_epochs, patience : int
+        Most epochs; epochs without a lower validation loss after which training stops.
+    subjects_per_batch, trials_per_subject : int
+        Composition of a batch.
+    random_state : int, RandomState or None
+        Seed of weights, batches, dropout and the choice of validation subjects. With an int,
+        repeats are bit-equal on a CPU.
+    device : {"auto", "cpu", "cuda", "mps"}
+        Where to train. "auto" takes a GPU if there is one.
+    checkpoint : path, optional
+        File from which a killed fit goes on, to the bit-same end, when the same call is made
+        again.
+    checkpoint_every : int
+        Epochs between checkpoints.
+    memory_budget : int
+        Bytes of signals to keep in memory; larger data are read batch by batch.
+    verbose : bool
+        Show progress with the time left.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels, sorted.
+    network_ : Network
+        The trained network.
+    history_ : list of dict
+        Learning rate, task loss, validation loss and seconds of every epoch.
+    best_epoch_ : int
+        Epoch whose weights were kept.
+    training_subjects_, validation_subjects_ : list
+        Who was trained on, who decided when to stop.
+    provenance_ : dict
+        Versions, data fingerprint, seed, scores.
+
+    Examples
+    --------
+    >>> import autotransfer as at
+    >>> data = at.make_subjects(n_subjects=4, n_trials=20, random_state=0)
+    >>> clf = at.CensoredClassifier(max_epochs=2, random_state=0, verbose=False)
+    >>> clf = clf.fit(data.X, data.y, subject=data.subject)
+    >>> clf.predict(data.X[:3]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        measure: None = None,
+        *,
+        encoder: Any = "eegnet",
+        encoder_options: dict[str, Any] | None = None,
+        sfreq: float | None = None,
+        normalise: str = "channel",
+        validation: Any = 1,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.01,
+        max_epochs: int = 500,
+        patience: int = 30,
+        subjects_per_batch: int = 8,
+        trials_per_subject: int = 16,
+        random_state: Any = None,
+        device: str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 10,
+        memory_budget: int = 4 * 2**30,
+        verbose: bool = True,
+    ) -> None:
+        self.measure = measure
+        self.encoder = encoder
+        self.encoder_options = encoder_options
+        self.sfreq = sfreq
+        self.normalise = normalise
+        self.validation = validation
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.subjects_per_batch = subjects_per_batch
+        self.trials_per_subject = trials_per_subject
+        self.random_state = random_state
+        self.device = device
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
+        """Train on the trials of many people.
+
+        Parameters
+        ----------
+        X : array or TrialArray of shape (n_trials, n_channels, n_times)
+            Signals; memory maps stay on disk.
+        y : array of shape (n_trials,)
+            Task labels.
+        subject : array of shape (n_trials,)
+            The person each trial comes from. In pipelines and cross-validation it is routed:
+            ``CensoredClassifier().set_fit_request(subject=True)``.
+
+        Returns
+        -------
+        CensoredClassifier
+            Itself.
+        """
+        settings.check(self)
+        trials = as_trials(X)
+        y = as_labels(y, "y", len(trials))
+        if subject is None:
+            raise MissingSubjectError(
+                "fit needs to know who each trial comes from: fit(X, y, subject=ids). In a "
+                "pipeline or cross-validation, route it: set_fit_request(subject=True)."
+            )
+        subject = as_labels(subject, "subject", len(trials))
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise LabelError(
+                f"y holds one class only ({self.classes_[0]!r}). Give trials of at least two."
+            )
+        if self.validation is not None and len(np.unique(subject)) < 2:
+            raise SubjectError(
+                f"All trials come from one subject ({subject[0]!r}): there is nobody to validate "
+                "on. Give more subjects, or validation=None to train a fixed number of epochs."
+            )
+        seed = settings.seed(self.random_state)
+        fold = hold_out(subject, self.validation, seed)
+        identity = fingerprint(trials, y, subject, finite=True)
+        return self._fit(trials, codes, fold, seed, identity)
+
+    def _fit(self, X: TrialArray, codes: Array, fold: Fold, seed: int, identity: str) -> Self:
+        """Train on ``fold.train`` with the stopping point from ``fold.validation``."""
+        absent = np.setdiff1d(np.arange(len(self.classes_)), codes[fold.train])
+        if len(absent):
+            raise LabelError(
+                f"Class {some(self.classes_[absent].tolist())} has no trial among the training "
+                f"subjects {some(fold.subjects('train'))}. Let other subjects validate, or leave "
+                "the class out."
+            )
+        device = settings.device(self.device)
+        _, channels, times = X.shape
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            sfreq = as_sampling_rate(self.sfreq)
+            made = make_encoder(self.encoder, channels, times, sfreq, self.encoder_options)
+            network = Network(made, len(self.classes_)).to(device)
+        normaliser = Normaliser(self.normalise).fit(X, fold.train)
+        used = np.union1d(fold.train, fold.validation)
+        feed = Feed(X, used, normaliser, network, device, self.memory_budget)
+        batches = SubjectBatches(
+            codes,
+            fold.subject,
+            self.subjects_per_batch,
+            self.trials_per_subject,
+            trials=fold.train,
+            seed=seed,
+        )
+        options = LoopOptions(
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            seed=seed,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint_every=self.checkpoint_every,
+            identity=settings.identity(self, identity, fold.validation, seed),
+            verbose=bool(self.verbose),
+        )
+        weights = class_weights(codes[fold.train], len(self.classes_))
+        progress = train(network, feed, fold, batches, codes, weights, options)
+        self.network_, self.normaliser_ = network, normaliser
+        self.n_channels_, self.n_times_ = channels, times
+        self.history_, self.best_epoch_ = progress.history, progress.best_epoch
+        self.training_subjects_ = fold.subjects("train")
+        self.validation_subjects_ = fold.subjects("validation")
+        self.provenance_ = {
+            **settings.versions(),
+            "data_fingerprint": identity,
+            "seed": seed,
+            "n_trials": len(used),
+            "training_subjects": [str(s) for s in self.training_subjects_],
+            "validation_subjects": [str(s) for s in self.validation_subjects_],
+            "epochs": progress.epoch,
+            "best_epoch": progress.best_epoch,
+            "scores": self._scores(X, codes, fold),
+        }
+        return self
+
+    def _scores(self, X: TrialArray, codes: Array, fold: Fold) -> dict[str, float]:
+        """Scores of the kept weights on the validation subjects."""
+        if len(fold.validation) == 0:
+            return {}
+        predicted = self._encode(X.take(fold.validation), logits=True).argmax(1)
+        score = _balanced_accuracy(codes[fold.validation], predicted)
+        best = self.history_[self.best_epoch_ - 1]["validation_loss"]
+        return {"validation_balanced_accuracy": score, "validation_loss": best}
+
+    def _signals(self, X: Any) -> TrialArray:
+        """Check signals to be predicted."""
+        check_is_fitted(self, "network_")
+        trials = as_trials(X)
+        _, channels, times = trials.shape
+        if channels != self.n_channels_:
+            raise ChannelMismatchError(
+                f"The model was trained on {self.n_channels_} channels, but X has {channels}. Give "
+                "the same channels in the same order."
+            )
+        if times != self.n_times_:
+            raise ShapeError(
+                f"The model was trained on trials of {self.n_times_} time points, but those of X "
+                f"have {times}. Cut windows of the same length at the same sampling rate."
+            )
+        return trials
+
+    def _encode(self, X: TrialArray, logits: bool) -> Array:
+        return encode_trials(self.network_, self.normaliser_, X, logits)
+
+    def transform(self, X: Any) -> Array:
+        """Encode trials: latents of shape (n_trials, n_latent)."""
+        return self._encode(self._signals(X), logits=False)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Estimate class probabilities, of shape (n_trials, n_classes) as in ``classes_``."""
+        logits = self._encode(self._signals(X), logits=True).astype(np.float64)
+        shifted = np.exp(logits - logits.max(1, keepdims=True))
+        probabilities: Array = shifted / shifted.sum(1, keepdims=True)
+        return probabilities
+
+    def predict(self, X: Any) -> Array:
+        """Predict the label of each trial. No calibration and no subject id is needed."""
+        logits = self._encode(self._signals(X), logits=True)
+        predicted: Array = self.classes_[logits.argmax(1)]
+        return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Balanced accuracy: the mean over classes of the share recognised."""
+        predicted = self.predict(X)
+        y = as_labels(y, "y", len(predicted))
+        return _balanced_accuracy(y, predicted, sample_weight)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+        """Write a model folder: JSON and safetensors, nothing that executes.
+
+        Parameters
+        ----------
+        path : path
+            Folder to make.
+        overwrite : bool
+            Replace a model folder of that name.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        check_is_fitted(self, "network_")
+        model = {
+            "measure": self.measure,
+            "encoder": self.encoder if isinstance(self.encoder, str) else None,
+            "encoder_options": self.encoder_options or {},
+            "parameters": settings.to_json(self),
+            "n_channels": self.n_channels_,
+            "n_times": self.n_times_,
+            "n_latent": self.network_.n_latent,
+            "history": self.history_,
+            "best_epoch": self.best_epoch_,
+        }
+        documents = {
+            "model": model,
+            "labels": model_folder.labels_to_json(self.classes_),
+            "normalisation": self.normaliser_.state(),
+            "provenance": self.provenance_,
+        }
+        target = Path(path)
+        model_folder.write_model(target, documents, self.network_.state_dict(), overwrite)
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], encoder: Any = None) -> Self:
+        """Read a model folder. Nothing in it is executed.
+
+        Parameters
+        ----------
+        path : path
+            Folder that `save` made.
+        encoder : nn.Module or callable, optional
+            The encoder's architecture, if the model was not trained with a named one: code is
+            not part of a model folder.
+
+        Returns
+        -------
+        CensoredClassifier
+            Ready to predict.
+        """
+        documents, tensors = model_folder.read_model(Path(path))
+        loaded: Self = settings.rebuild(cls, documents, tensors, encoder)
+        return loaded
+
+
+def _balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
+    return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -1,0 +1,92 @@
+"""Batches of normalised signals, with what the encoder prepared for them.
+
+Where the trials fit the memory budget they are normalised once and kept; where they do not, each
+batch is read and normalised when it is drawn. Nothing else in the house knows which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from autotransfer.data.normalise import Normaliser
+from autotransfer.data.trials import Index, TrialArray
+from autotransfer.training.network import Network
+
+
+class Feed:
+    """Supply of trials for a network, by trial number.
+
+    Parameters
+    ----------
+    X : TrialArray of shape (n_all, C, T)
+        Signals.
+    trials : array of int
+        Trials that will be asked for.
+    normaliser : Normaliser
+        Already fitted.
+    network : Network
+        Whose encoder may prepare statistics.
+    device : torch.device
+        Where batches go.
+    memory_budget : int
+        Bytes that may be kept. The choice depends on this and the data alone, not on the machine,
+        so that a run repeats bit for bit elsewhere.
+
+    Notes
+    -----
+    Kept signals are laid out by channel (C, n, T): the encoder's spatial filters are then one
+    matrix product without a copy. A batch is a (B, C, T) view of that.
+    """
+
+    def __init__(
+        self,
+        X: TrialArray,
+        trials: Index,
+        normaliser: Normaliser,
+        network: Network,
+        device: torch.device,
+        memory_budget: int,
+    ) -> None:
+        self._X, self._normaliser, self._device = X, normaliser, device
+        _, channels, times = X.shape
+        # Statistics serve the CPU's fused step only.
+        prepare = network.encoder.prepare if network.prepares and device.type == "cpu" else None
+        per_trial = 4 * channels * times
+        if prepare is not None:
+            per_trial += 8 * int(network.encoder.stats_size)  # type: ignore[arg-type]
+        self.kept = per_trial * len(trials) <= memory_budget
+        if not self.kept:
+            return
+        self._row = np.full(len(X), -1, np.int64)
+        self._row[trials] = np.arange(len(trials))
+        self._x = torch.empty(channels, len(trials), times, device=device)
+        self._stats: Tensor | None = None
+        if prepare is not None:
+            size = int(network.encoder.stats_size)  # type: ignore[arg-type]
+            self._stats = torch.empty(len(trials), size, dtype=torch.float64)
+        for start, block in X.take(trials).chunks():
+            x = torch.from_numpy(normaliser.transform(block))
+            self._x[:, start : start + len(x)] = x.transpose(0, 1).to(device)
+            if self._stats is not None and prepare is not None:
+                for i in range(0, len(x), 256):  # in pieces: transforms in float64 take memory
+                    piece = prepare(x[i : i + 256])  # type: ignore[operator]
+                    self._stats[start + i : start + i + len(piece)] = piece
+
+    def batch(self, trials: Index) -> tuple[Tensor, Tensor | None]:
+        """Signals (B, C, T) and prepared statistics (B, S), if any, of some trials."""
+        if self.kept:
+            rows = torch.from_numpy(self._row[trials])
+            x = self._x.index_select(1, rows.to(self._device)).transpose(0, 1)
+            return x, None if self._stats is None else self._stats.index_select(0, rows)
+        block = torch.from_numpy(self._normaliser.transform(self._X[trials]))
+        return block.to(self._device, non_blocking=True), None
+
+    def blocks(self, trials: Index, size: int = 256) -> Iterator[tuple[slice, Tensor]]:
+        """Walk over trials in order: (place in `trials`, signals)."""
+        for start in range(0, len(trials), size):
+            where = slice(start, min(start + size, len(trials)))
+            yield where, self.batch(trials[where])[0]

@@ -1,0 +1,91 @@
+"""What a person sees while a network trains."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+class EpochProgress:
+    """A live line on a terminal, a plain line now and then in a log, or nothing.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether to show anything.
+    max_epochs : int
+        Epochs at most.
+    every : float
+        Seconds between lines where there is no terminal; trainings shorter than this are silent
+        there.
+    """
+
+    def __init__(self, shown: bool, max_epochs: int, every: float = 30.0) -> None:
+        self._max, self._every = max_epochs, every
+        self._start = self._last = time.monotonic()
+        self._done_before: int | None = None
+        self._bar: Progress | None = None
+        self._console = Console(stderr=True) if shown else None
+        if self._console is not None and self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("training"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[note]}"),
+                TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=max_epochs, note="")
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
+        """Tell that an epoch is done."""
+        if self._console is None:
+            return
+        now = time.monotonic()
+        if self._done_before is None:
+            self._done_before = epoch - 1
+        per_epoch = (now - self._start) / (epoch - self._done_before)
+        note = f"loss {loss:.3f}"
+        left = self._max - epoch
+        if best is not None and patience_left is not None:
+            note += f", best validation {best:.3f}, stops in {patience_left} unless better"
+        # Early stopping can end it sooner, so this is a bound.
+        note += f", at most {duration(per_epoch * left)} left"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=epoch, note=note)
+        elif now - self._last >= self._every:
+            self._last = now
+            print(f"autotransfer: epoch {epoch}/{self._max}, {note}", file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Write a time span in words.
+
+    Examples
+    --------
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Show that our EEGNet and braindecode's exchange weights, in an environment made for it.
+#
+#   bash tests/exchange/run.sh            in a temporary folder, removed afterwards
+#   bash tests/exchange/run.sh FOLDER     in FOLDER, kept and used again the next time
+#
+# PYTHON=python3.12 chooses the interpreter; PIP_INDEX_URL and PIP_EXTRA_INDEX_URL are obeyed (for
+# a CPU build of torch: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu).
+#
+# braindecode depends on torchaudio, whose compiled library does not load beside a CPU build of
+# torch. Without that library torchaudio imports, and nothing here needs it: so it is removed.
+# That is why this is an environment of its own and not an extra of the main one.
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+root="$(cd "$here/../.." && pwd)"
+if [ $# -ge 1 ]; then
+  folder="$1"
+  mkdir -p "$folder"
+else
+  folder="$(mktemp -d)"
+  trap 'rm -rf "$folder"' EXIT
+fi
+
+python="$folder/bin/python"
+if [ ! -x "$python" ]; then
+  "${PYTHON:-python3}" -m venv "$folder"
+fi
+# torch first and by its version, so that braindecode's dependencies fit it and not the reverse.
+"$python" -m pip install --quiet "torch==2.13.0"
+"$python" -m pip install --quiet "torch==2.13.0" "braindecode>=1.8,<1.9" pytest
+site="$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
+find "$site/torchaudio" -name '*.so' -delete
+"$python" -m pip install --quiet --no-deps "$root"
+
+# -rs shows a skip; a run in which braindecode is missing must fail, not pass by skipping.
+"$python" -c "import braindecode.models"
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+
+cd "$root"
+"$python" -m pytest -v -rs --strict-markers -p no:cacheprovider "$here"
