@@ -181,7 +181,7 @@ def test_nothing_appended_or_wrong_names_write_nothing(path, tmp_path):
         pass
     with (
         pytest.raises(ShapeError, match="5 channel names"),
-        StoreWriter(path, channels="abcde") as w,
+        StoreWriter(path, channels=list("abcde")) as w,
     ):
         w.append(signals(), [0, 1] * 3, 1)
     assert names(tmp_path) == []

@@ -1,9 +1,9 @@
 """Batches of P subjects x K trials, drawn at a cost that does not grow with the data.
 
 A kernel estimate needs several trials of each subject in a batch; a plain shuffle of a thousand
-subjects gives one. The trials of a subject are cut into chunks of about K, every class in its
-share; a batch is P chunks, of P different subjects as far as the data allow. In an epoch every
-chunk is drawn once.
+subjects gives one. The trials of a subject are dealt like cards into chunks of about K, so that
+every class has its share in each; the chunks of all subjects are dealt in the same way to batches
+of about P, so that a batch has as many different subjects as the data allow.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from autotransfer.data.trials import Index
+from autotransfer.data.validate import as_labels, as_seed, as_trial_numbers
 from autotransfer.errors import EmptyDataError, SettingError
-
-TRIES = 4
-"""Draws in search of a subject that is not in the batch yet, before a repeated one is taken."""
 
 
 class SubjectBatches:
@@ -31,8 +28,8 @@ class SubjectBatches:
     subjects_per_batch : int
         P. With fewer subjects in the data, each brings several chunks.
     trials_per_subject : int
-        K. A subject with n trials has ``max(1, round(n / K))`` chunks of equal size, between
-        2/3 K and 3/2 K unless it has fewer trials than that in all.
+        K. A subject with n trials has ``m = max(1, round(n / K))`` chunks of n / m trials, rounded
+        up or down: between 3/4 K and 3/2 K, unless it has fewer trials than that in all.
     trials : array of int, optional
         Trial numbers to draw from (and to return). All by default.
     seed : int
@@ -40,14 +37,18 @@ class SubjectBatches:
 
     Notes
     -----
-    Within a chunk each class has its share of the subject's trials, rounded up or down, so
-    classes are as balanced as they are in the subject; no trial is repeated to balance them (the
-    task loss weighs classes). A subject that has more than its share of all chunks may bring
-    several to one batch, ``ceil(P * share)`` at most, so that it is not left alone at the end of
-    an epoch.
+    With n_c trials of class c, each of the m chunks of a subject has n_c / m of them, rounded up
+    or down: classes are as balanced as they are in the subject. No trial is repeated to balance
+    them (the task loss weighs classes).
 
-    Making the object sorts the trials once. Drawing a batch costs O(P K): chunks are drawn from a
-    pool by swapping, and a subject's trials are shuffled when its first chunk is drawn.
+    With B batches in an epoch, a subject of m chunks brings m / B to every batch, rounded up or
+    down: at most one while m <= B, and more only where a subject has more than its share of the
+    data. It then stands alone in a batch only where the others have fewer chunks than there are
+    batches.
+
+    Making the object sorts the trials once. Drawing a batch costs O(P K): a subject's trials are
+    cut into chunks when the first is drawn. The start of an epoch deals the chunks, in some 60 ns
+    each; drawing one takes some 20 us (``benchmarks/batches.py``).
 
     Examples
     --------
@@ -62,7 +63,7 @@ class SubjectBatches:
         y: Any,
         subject: Any,
         subjects_per_batch: int = 8,
-        trials_per_subject: int = 16,
+        trials_per_subject: int = 8,
         *,
         trials: Index | None = None,
         seed: int = 0,
@@ -73,25 +74,25 @@ class SubjectBatches:
         ):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
-        y, subject = np.asarray(y), np.asarray(subject)
-        trials = np.arange(len(subject)) if trials is None else np.asarray(trials, np.intp)
+        subject = as_labels(subject, "subject")
+        y = as_labels(y, "y", len(subject))
+        n = len(subject)
+        trials = np.arange(n) if trials is None else as_trial_numbers(trials, n)
         if len(trials) == 0:
-            raise EmptyDataError("There are no trials to draw batches from.")
+            raise EmptyDataError("There are no trials to draw batches from. Give at least one.")
         self.subjects_per_batch = int(subjects_per_batch)
         self.trials_per_subject = int(trials_per_subject)
-        self.seed = seed
+        self.seed = as_seed(seed, "seed")
         s = np.unique(subject[trials], return_inverse=True)[1]
         c = np.unique(y[trials], return_inverse=True)[1]
         by_cell = np.lexsort((c, s))
         self._trials, s, c = trials[by_cell], s[by_cell], c[by_cell]
         n_subjects = int(s[-1]) + 1
         self._start = np.searchsorted(s, np.arange(n_subjects + 1))
-        self._spread = _spread(s, c)
+        self._class = c.astype(np.int32)
         counts = np.diff(self._start)
         self._chunks = np.maximum(1, np.round(counts / trials_per_subject).astype(np.intp))
-        self._owner = np.repeat(np.arange(n_subjects), self._chunks)
-        share = self._chunks / len(self._owner)
-        self._quota = np.ceil(self.subjects_per_batch * share - 1e-9).astype(np.intp)
+        self._n_chunks = int(self._chunks.sum())
 
     @property
     def n_trials(self) -> int:
@@ -101,7 +102,7 @@ class SubjectBatches:
     @property
     def n_batches(self) -> int:
         """Number of batches in an epoch."""
-        return -(-len(self._owner) // self.subjects_per_batch)
+        return -(-self._n_chunks // self.subjects_per_batch)
 
     def __len__(self) -> int:
         return self.n_batches
@@ -120,61 +121,55 @@ class SubjectBatches:
             Trial numbers of a batch, subject by subject.
         """
         rng = np.random.default_rng([self.seed, number])
-        pool = self._owner.copy()
-        left = len(pool)
-        shuffled: dict[int, Index] = {}
-        taken: dict[int, int] = {}
-        n_batches = self.n_batches
-        for i in range(n_batches):
-            # Batches of equal size, rather than a small one at the end.
-            size = len(pool) * (i + 1) // n_batches - len(pool) * i // n_batches
+        always, table = self._deal(rng)
+        hands: dict[int, list[Index]] = {}
+        for dealt in table:
             batch = []
-            present: dict[int, int] = {}
-            draws = rng.random(size * TRIES).tolist()
-            for j in range(size):
-                for draw in draws[j * TRIES : (j + 1) * TRIES]:
-                    place = int(draw * left)
-                    who = int(pool[place])
-                    if present.get(who, 0) < self._quota[who]:
-                        break
-                left -= 1
-                pool[place] = pool[left]
-                present[who] = present.get(who, 0) + 1
-                if who not in shuffled:
-                    shuffled[who] = self._shuffle(who, rng)
-                nth = taken[who] = taken.get(who, -1) + 1
-                batch.append(self._chunk(shuffled[who], who, nth))
-                if nth + 1 == self._chunks[who]:
-                    del shuffled[who]  # all its chunks are drawn: memory stays O(subjects open)
-                    taken[who] = -1
+            for who in [*always, *dealt[dealt >= 0].tolist()]:
+                if who not in hands:
+                    hands[who] = self._cut(who, rng)
+                batch.append(hands[who].pop())
+                if not hands[who]:
+                    del hands[who]  # all its chunks are drawn: memory stays O(subjects open)
             yield np.concatenate(batch)
 
-    def _shuffle(self, who: int, rng: np.random.Generator) -> Index:
-        """Put the trials of a subject in random order, every class evenly spread."""
-        start, stop = self._start[who], self._start[who + 1]
-        cell, size = self._spread[0][start:stop], self._spread[1][start:stop]
-        # Random order within a class, then position i of n_c at (i + u_c) / n_c of the way.
-        noise = rng.random(stop - start)
-        order = np.lexsort((noise, cell))
-        rank = np.arange(stop - start) - self._spread[2][start:stop]
-        offset = rng.random(int(cell[-1]) + 1)[cell]
-        place = (rank + offset) / size
-        mixed: Index = self._trials[start:stop][order[np.argsort(place, kind="stable")]]
-        return mixed
+    def _deal(self, rng: np.random.Generator) -> tuple[list[int], Index]:
+        """Deal chunks to batches: subjects in every batch, and a table of batches x places.
 
-    def _chunk(self, order: Index, who: int, nth: int) -> Index:
-        n, chunks = len(order), int(self._chunks[who])
-        return order[n * nth // chunks : n * (nth + 1) // chunks]
+        A place holds the number of a subject, or -1 for nobody.
+        """
+        n = self.n_batches
+        order = rng.permutation(len(self._chunks))
+        # A subject with n chunks or more is in all batches. Its rest, less than n, is dealt last:
+        # the first place in each batch is then somebody else's, as far as the others go.
+        large = self._chunks[order] >= n
+        order = np.concatenate([order[~large], order[large]])
+        chunks = self._chunks[order]
+        always = np.repeat(order, chunks // n).tolist()
+        left = np.repeat(order, chunks % n)
+        rows = np.full((-(-len(left) // n), n), -1, np.intp)
+        rows.reshape(-1)[: len(left)] = left
+        # A row gives one chunk to each batch, so no two of its chunks meet. Only the subject that
+        # ends one row and begins the next could meet itself: it then changes places.
+        mixed = rng.permuted(rows, axis=1)
+        for r in range(1, len(rows)):
+            who = rows[r, 0]
+            if rows[r - 1, -1] == who:
+                above, here = mixed[r - 1] == who, mixed[r] == who
+                clash = np.flatnonzero(above & here)
+                free = np.flatnonzero(~above & ~here)[: len(clash)]
+                mixed[r, clash], mixed[r, free] = mixed[r, free], mixed[r, clash]
+        return always, np.ascontiguousarray(mixed.T)
 
+    def _cut(self, who: int, rng: np.random.Generator) -> list[Index]:
+        """Cut the trials of a subject at random into chunks, each with its share of the classes.
 
-def _spread(s: Index, c: Index) -> tuple[Index, Index, Index]:
-    """For trials sorted by (subject, class): class within the subject, its size, its start."""
-    n = len(s)
-    new_subject = np.r_[True, s[1:] != s[:-1]]
-    new_cell = new_subject | np.r_[True, c[1:] != c[:-1]]
-    subject_start = np.maximum.accumulate(np.where(new_subject, np.arange(n), 0))
-    cell_number = np.cumsum(new_cell) - 1
-    cell_start = np.flatnonzero(new_cell)
-    size = np.diff(np.r_[cell_start, n])[cell_number]
-    within: npt.NDArray[np.intp] = cell_number - cell_number[subject_start]
-    return within, size, cell_start[cell_number] - subject_start
+        Of trials in the order of their classes, every m-th belongs to the same chunk.
+        """
+        here = slice(self._start[who], self._start[who + 1])
+        order = rng.permutation(here.stop - here.start)
+        # Stable, because other sorts differ between processors where values are equal.
+        order = order[np.argsort(self._class[here][order], kind="stable")]
+        mixed = self._trials[here][order]
+        n = int(self._chunks[who])
+        return [mixed[i::n] for i in rng.permutation(n).tolist()]

@@ -8,7 +8,7 @@ from autotransfer.data.findings import Report
 from autotransfer.data.label_checks import LabelWatch
 from autotransfer.data.signal_checks import RangeWatch
 from autotransfer.data.study_checks import study_findings
-from autotransfer.errors import SettingError
+from autotransfer.errors import DataError, SettingError
 
 CHECK_CHUNK_BYTES = 8 * 2**20  # all watchers look at a block while it is near the processor
 
@@ -48,6 +48,11 @@ def check(data: SubjectDataset, n_min: int = 4) -> Report:
     warning (flat-channel): Subject 0 has flat channels: ch1 in trial 4. The electrode was off \
 or the recording was interrupted; normalised, such a channel is zeros.
     """
+    if not isinstance(data, SubjectDataset):
+        raise DataError(
+            f"check takes a SubjectDataset, not a {type(data).__name__}. Make one with load or "
+            "SubjectDataset(X, y, subject)."
+        )
     if n_min < 1:
         raise SettingError(f"n_min must be at least 1, not {n_min}.")
     findings = list(study_findings(data, n_min))

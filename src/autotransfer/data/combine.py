@@ -59,7 +59,15 @@ def combine(
     >>> combine([one, two], channels="common")
     SubjectDataset(4 trials, 2 subjects, 2 classes, 2 channels x 5 times)
     """
+    if isinstance(datasets, SubjectDataset):
+        raise DataError("combine takes a list of SubjectDataset, not a single one.")
     parts = list(datasets)
+    for part in parts:
+        if not isinstance(part, SubjectDataset):
+            raise DataError(
+                f"combine takes a list of SubjectDataset, but one is a {type(part).__name__}. Make "
+                "them with load or SubjectDataset(X, y, subject)."
+            )
     if not parts:
         raise EmptyDataError("There is no data set to combine. Hand over at least one.")
     sfreq = _one_rate(parts)

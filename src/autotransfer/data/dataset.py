@@ -14,13 +14,15 @@ from autotransfer.data.validate import (
     Labels,
     as_channel_names,
     as_labels,
+    as_list,
     as_names,
     as_sampling_rate,
+    as_trial_numbers,
     as_trials,
+    not_among,
     require_finite,
 )
 from autotransfer.errors import (
-    DtypeError,
     EmptyDataError,
     LabelError,
     ShapeError,
@@ -154,7 +156,7 @@ class SubjectDataset:
         """
         keep = np.arange(self.n_trials)
         if trials is not None:
-            keep = _trial_numbers(trials, self.n_trials)
+            keep = as_trial_numbers(trials, self.n_trials)
         if subjects is not None:
             keep = keep[_member(self.subject[keep], subjects, self.subject_ids, "subject")]
         if labels is not None:
@@ -178,6 +180,7 @@ class SubjectDataset:
 
     def pick_channels(self, names: Sequence[str]) -> SubjectDataset:
         """Keep the named channels, in the order given. This copies the signals."""
+        names = as_list(names, "names")
         missing = [name for name in names if name not in self.channels]
         if missing:
             raise ShapeError(
@@ -191,7 +194,7 @@ class SubjectDataset:
             session=self.session,
             recording=self.recording,
             sfreq=self.sfreq,
-            channels=list(names),
+            channels=names,
             classes=self.class_names,
             subjects=self.subject_names,
         )
@@ -221,39 +224,15 @@ def fingerprint(X: TrialArray, y: Labels, subject: Labels, finite: bool = False)
     return digest.hexdigest()
 
 
-def _trial_numbers(trials: Any, n_trials: int) -> Index:
-    """Turn a mask, slice or list of numbers into checked trial numbers."""
-    if isinstance(trials, slice):
-        return np.arange(n_trials)[trials]
-    array = np.asarray(trials)
-    if array.dtype == bool:
-        if array.shape != (n_trials,):
-            raise ShapeError(f"The mask has shape {array.shape}, but there are {n_trials} trials.")
-        return np.flatnonzero(array)
-    if array.size == 0:
-        return np.zeros(0, np.intp)
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise DtypeError("trials must be a mask, a slice or a list of trial numbers.")
-    outside = array[(array < -n_trials) | (array >= n_trials)]
-    if len(outside):
-        raise ShapeError(f"No trials numbered {some(outside.tolist())}: there are {n_trials}.")
-    return array.astype(np.intp) % n_trials
-
-
 def _member(values: Labels, wanted: Iterable[Any], known: Labels, what: str) -> npt.NDArray[Any]:
     """Mask of the values that are wanted; a wanted value that does not exist is an error."""
     ids = [wanted] if isinstance(wanted, str) or np.ndim(wanted) == 0 else list(wanted)  # type: ignore[arg-type]
-    have = set(known.tolist())
-    missing = [item for item in ids if _plain(item) not in have]
+    missing = not_among(ids, known)
     if missing:
         error = UnknownSubjectError if what == "subject" else LabelError
         raise error(f"No {what} {some(missing)}. Known: {some(known.tolist(), 40)}.")
     mask: npt.NDArray[Any] = np.isin(values, np.asarray(ids, dtype=known.dtype))
     return mask
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _take(trials: TrialArray, keep: Index) -> TrialArray:

@@ -17,7 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data.trials import Float32, Index, TrialArray
-from autotransfer.data.validate import as_trials
+from autotransfer.data.validate import (
+    as_trial_numbers,
+    as_trials,
+    require_finite,
+    require_real,
+)
 from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, some
 
 Float64 = npt.NDArray[np.float64]
@@ -37,7 +42,7 @@ _EPS = float(np.finfo(np.float32).eps)
 
 def lookup_normaliser(kind: str) -> str:
     """Return `kind` if there is such a normaliser; else raise an error that lists them."""
-    if kind not in NORMALISERS:
+    if not isinstance(kind, str) or kind not in NORMALISERS:
         raise SettingError(f"No normaliser {kind!r}. Choose one of: {some(list(NORMALISERS))}.")
     return kind
 
@@ -100,12 +105,18 @@ class Normaliser:
         """
         if self.kind == "train":
             signals = as_trials(X)
-            self.mean, self.std = moments(signals if trials is None else signals.take(trials))
+            if trials is not None:
+                signals = signals.take(as_trial_numbers(trials, len(signals)))
+            self.mean, self.std = moments(signals)
+            if not np.isfinite(self.std).all():
+                for start, block in signals.chunks(FIT_CHUNK_BYTES):
+                    require_finite(block, start)
         return self
 
     def transform(self, block: npt.NDArray[Any]) -> Float32:
         """Normalise a block of trials, (n, n_channels, n_times), into a new float32 array."""
         x = np.asarray(block)
+        require_real(x)
         if x.ndim != 3:
             raise ShapeError(
                 f"A block must have three dimensions, trials x channels x times, not {x.shape}."

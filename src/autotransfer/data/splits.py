@@ -6,15 +6,16 @@ selects takes a `Fold`, and no `Fold` exists in which a subject stands on two si
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import BaseCrossValidator
 
 from autotransfer.data.trials import Index
-from autotransfer.data.validate import as_labels
+from autotransfer.data.validate import as_labels, as_seed, not_among
 from autotransfer.errors import FoldError, MissingSubjectError, SubjectLeakageError, some
 
 Labels = npt.NDArray[Any]
@@ -63,7 +64,7 @@ class Fold:
         return found
 
 
-class SubjectFolds:
+class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
     """Cross-validation by subject: fold i validates on subject i and tests on subject i + 1.
 
     With M subjects there are M folds (the subject after the last is the first); each subject
@@ -81,7 +82,10 @@ class SubjectFolds:
 
     Notes
     -----
-    Also a scikit-learn splitter, through `groups`: see `split`.
+    Also a scikit-learn splitter, through `groups`: see `split`. Where scikit-learn routes metadata
+    (``sklearn.set_config(enable_metadata_routing=True)``), `groups` is asked for without further
+    words: ``cross_validate(..., params={"subject": subject, "groups": subject})``, or, after
+    ``SubjectFolds().set_split_request(groups="subject")``, ``params={"subject": subject}``.
 
     Examples
     --------
@@ -92,6 +96,9 @@ class SubjectFolds:
     ['a'] ['b'] ['c']
     ['b'] ['c'] ['a']
     """
+
+    # What scikit-learn's metadata routing reads.
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
         self,
@@ -106,7 +113,7 @@ class SubjectFolds:
 
     def groups(self, subject: Any) -> list[Labels]:
         """Put the subjects into groups: a list of arrays of subject ids."""
-        ids = np.unique(as_labels(subject, "subject", len(subject)))
+        ids = np.unique(as_labels(subject, "subject"))
         n = len(ids) if self.n_folds is None else self.n_folds
         if len(ids) < 3:
             raise FoldError(
@@ -119,7 +126,8 @@ class SubjectFolds:
                 f"not {n!r}."
             )
         if self.shuffle:
-            ids = np.random.default_rng(self.random_state).permutation(ids)
+            seed = None if self.random_state is None else as_seed(self.random_state)
+            ids = np.random.default_rng(seed).permutation(ids)
         return np.array_split(ids, n)
 
     def folds(self, subject: Any) -> Iterator[Fold]:
@@ -134,12 +142,13 @@ class SubjectFolds:
         ------
         Fold
         """
-        subject = as_labels(subject, "subject", len(subject))
+        subject = as_labels(subject, "subject")
         groups = self.groups(subject)
-        group_of = np.empty(len(subject), np.intp)
-        for g, ids in enumerate(groups):
-            group_of[np.isin(subject, ids)] = g
-        # Trial numbers of each group once, not once a fold: M folds of N trials otherwise cost M N.
+        # Groups and their trial numbers once for all, not once a fold: that would cost M N.
+        ids = np.concatenate(groups)
+        by_id = np.argsort(ids)
+        group = np.repeat(np.arange(len(groups)), [len(g) for g in groups])[by_id]
+        group_of = group[np.searchsorted(ids, subject, sorter=by_id)]
         order = np.argsort(group_of, kind="stable")
         starts = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
         members = [order[starts[g] : starts[g + 1]] for g in range(len(groups))]
@@ -162,7 +171,8 @@ class SubjectFolds:
         scikit-learn knows two sides only: an estimator that stops early must choose its
         validation subjects among those it is given, as `CensoredClassifier` does.
         """
-        for fold in self.folds(_need(groups)):
+        subject = as_labels(_need(groups), "subject", None if X is None else len(X))
+        for fold in self.folds(subject):
             yield np.union1d(fold.train, fold.validation), fold.test
 
     def __repr__(self) -> str:
@@ -200,15 +210,20 @@ def hold_out(subject: Any, validation: Any, random_state: int | None = None) -> 
     >>> hold_out(["a", "b", "b", "c"], ["b"]).train
     array([0, 3])
     """
-    subject = as_labels(subject, "subject", len(subject))
+    subject = as_labels(subject, "subject")
     ids = np.unique(subject)
     if validation is None:
         chosen = ids[:0]
     elif isinstance(validation, float) or (
         isinstance(validation, int | np.integer) and not isinstance(validation, bool)
     ):
-        n = round(validation * len(ids)) if isinstance(validation, float) else int(validation)
-        n = max(1, n) if isinstance(validation, float) and 0 < validation < 1 else n
+        share = isinstance(validation, float)
+        if share and not 0 < validation < 1:
+            raise FoldError(
+                f"validation={validation!r} is not a share of the subjects: give a number between "
+                "0 and 1, a whole number of subjects, or a list of subject ids."
+            )
+        n = max(1, round(validation * len(ids))) if share else int(validation)
         if not 1 <= n < len(ids):
             raise FoldError(
                 f"validation={validation!r} asks for {n} of {len(ids)} subjects to validate on; "
@@ -216,10 +231,14 @@ def hold_out(subject: Any, validation: Any, random_state: int | None = None) -> 
                 "id holds out that subject."
             )
         chosen = np.random.default_rng(random_state).choice(ids, n, replace=False)
+    elif isinstance(validation, bool) or not isinstance(validation, str | Iterable):
+        raise FoldError(
+            f"validation={validation!r} does not say who validates: give a number or share of "
+            "subjects, a list of subject ids, or None."
+        )
     else:
         wanted = [validation] if isinstance(validation, str) else list(validation)
-        known = set(ids.tolist())
-        missing = [v for v in wanted if (v.item() if isinstance(v, np.generic) else v) not in known]
+        missing = not_among(wanted, ids)
         if missing:
             raise FoldError(
                 f"Validation subject {some(missing)} is not in the data. The subjects are: "

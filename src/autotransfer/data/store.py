@@ -8,6 +8,7 @@ written last. Text labels are fixed-width arrays: nothing in a store is pickled.
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
@@ -19,7 +20,12 @@ from autotransfer.data import atomic, files
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.store_format import DESCRIPTION, LABELS, describe, is_store, read_store
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import as_labels, as_trials
+from autotransfer.data.validate import (
+    as_channel_names,
+    as_labels,
+    as_sampling_rate,
+    as_trials,
+)
 from autotransfer.errors import (
     ChannelMismatchError,
     DtypeError,
@@ -111,14 +117,19 @@ class StoreWriter:
     ) -> None:
         if dtype not in ("float32", "int16"):
             raise SettingError(f'dtype must be "float32" or "int16", not {dtype!r}.')
-        if scale is not None and (dtype != "int16" or not 0 < scale < np.inf):
-            raise SettingError(f"scale={scale} must be positive, and goes with dtype='int16' only.")
+        real = isinstance(scale, int | float | np.number)
+        if scale is not None and (dtype != "int16" or not real or not 0 < scale < np.inf):
+            raise SettingError(
+                f"scale={scale!r} must be a positive number, and goes with dtype='int16' only."
+            )
+        if not isinstance(path, str | os.PathLike):
+            raise SettingError(f"path must be the path of a folder, not {path!r}.")
         self.path = Path(path).expanduser()
         self.overwrite = overwrite
         self._dtype = np.dtype("<i2" if dtype == "int16" else "<f4")
         self._scale = None if scale is None else float(scale)
         self._known: dict[str, Any] = {
-            "sfreq": sfreq,
+            "sfreq": as_sampling_rate(sfreq),
             "channels": channels,
             "classes": classes,
             "subjects": subjects,
@@ -156,7 +167,9 @@ class StoreWriter:
 
     def _append(self, trials: TrialArray, *values: Any) -> None:
         if self._file is None:
-            raise SettingError("StoreWriter writes inside a with block: with StoreWriter(...) as w")
+            raise SettingError(
+                "StoreWriter writes inside a with block: with StoreWriter(...) as writer."
+            )
         n = len(trials)
         labels = {
             name: as_labels(np.full(n, value) if np.isscalar(value) else value, name, n)
@@ -184,6 +197,7 @@ class StoreWriter:
                 "and give the scale to StoreWriter."
             )
         if self._shape[0] == 0:
+            as_channel_names(self._known["channels"], trials.shape[1])
             return
         _, channels, times = self._shape
         if trials.shape[1] != channels:

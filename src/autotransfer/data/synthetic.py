@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.errors import SettingError
+from autotransfer.data.validate import as_sampling_rate, as_seed
+from autotransfer.errors import SamplingRateError, SettingError
 
 
 def make_subjects(
@@ -76,23 +77,28 @@ def make_subjects(
         "n_times": n_times,
     }
     for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise SettingError(f"{name} must be a whole number, not {value!r}.")
         if value < 1:
             raise SettingError(f"{name} must be at least 1, not {value}.")
     for name, size in (("subject_shift", subject_shift), ("noise", noise)):
         if not (np.isfinite(size) and size >= 0):
             raise SettingError(f"{name} must be a number of at least 0, not {size}.")
-    frequencies = class_frequencies(n_classes, sfreq)
+    random_state, rate = as_seed(random_state), as_sampling_rate(sfreq)
+    if rate is None:
+        raise SamplingRateError("sfreq must be a number in Hz, not None.")
+    frequencies = class_frequencies(n_classes, rate)
     common = np.random.default_rng([random_state, 1])
     patterns = _patterns(common, n_classes, n_channels)
     X = np.empty((n_subjects * n_trials, n_channels, n_times), np.float32)
     y = np.empty(n_subjects * n_trials, np.int64)
-    times = np.arange(n_times) / sfreq
+    times = np.arange(n_times) / rate
     for s in range(n_subjects):
         rng = np.random.default_rng([random_state, 2, s])
         gain = np.exp(subject_shift * rng.normal() / 4)
         mix = rng.normal(size=(n_channels, n_channels))
         mix = gain * (np.eye(n_channels) + subject_shift * mix / (2 * np.sqrt(n_channels)))
-        own_frequency = sfreq * rng.uniform(0.25, 0.40)
+        own_frequency = rate * rng.uniform(0.25, 0.40)
         own_pattern = subject_shift * _patterns(rng, 1, n_channels)[0]
         rows = slice(s * n_trials, (s + 1) * n_trials)
         y[rows] = label = rng.permutation(np.arange(n_trials) % n_classes)
@@ -104,7 +110,7 @@ def make_subjects(
         block += np.sqrt(2) * own_pattern[:, None] * own_wave[:, None]
         X[rows] = block
     subject = np.repeat(np.arange(n_subjects), n_trials)
-    return SubjectDataset(X, y, subject, sfreq=sfreq)
+    return SubjectDataset(X, y, subject, sfreq=rate)
 
 
 def class_frequencies(n_classes: int, sfreq: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -86,14 +86,15 @@ class TrialArray:
         if isinstance(trials, list):
             trials = np.asarray(trials)
         where = trials if self.index is None else self.index[trials]
-        stored = self.base[where]
+        stored = np.asarray(self.base[where])
         if self.scale is not None:
             out = stored.astype(np.float32)
             out *= np.float32(self.scale)
         else:
-            # A slice of a memory map must become memory before its pages are given back.
-            out = np.array(stored, dtype=np.float32) if self._mmap is not None else stored
-            out = out.astype(np.float32, copy=False)
+            # A slice of a memory map must become memory before its pages are given back; numbers
+            # have already made a copy.
+            view = self._mmap is not None and np.may_share_memory(stored, self.base)
+            out = stored.astype(np.float32, copy=view)
         if self._mmap is not None:
             self._mmap.madvise(mmap.MADV_DONTNEED)
         if not rest:
@@ -126,6 +127,9 @@ class TrialArray:
 def _memory_map(array: npt.NDArray[Any]) -> mmap.mmap | None:
     """Find the mmap under an array, if its pages can be given back (not on Windows)."""
     node: Any = array
-    while node is not None and not isinstance(node, mmap.mmap):
+    while node is not None and not isinstance(node, np.memmap):
         node = getattr(node, "base", None)
-    return node if node is not None and hasattr(node, "madvise") else None
+    # Pages of a copy-on-write map that were written to exist in memory only: given back, they
+    # would be lost. Of other maps than numpy's it cannot be known.
+    found: mmap.mmap | None = getattr(node, "_mmap", None)
+    return found if hasattr(found, "madvise") and getattr(node, "mode", "c") != "c" else None

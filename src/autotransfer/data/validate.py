@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data.trials import TrialArray
+from autotransfer.data.trials import Index, TrialArray
 from autotransfer.errors import (
+    DataError,
     DtypeError,
     EmptyDataError,
     LabelError,
+    MissingSubjectError,
     NonFiniteDataError,
     SamplingRateError,
+    SettingError,
     ShapeError,
     SubjectError,
     some,
@@ -25,34 +28,38 @@ Labels = npt.NDArray[Any]
 
 def as_trials(X: Any) -> TrialArray:
     """Check signals handed over by a user and wrap them, without copying, as a `TrialArray`."""
-    if isinstance(X, TrialArray):
-        trials = X
-    else:
-        array = _to_array(X, "X")
-        if array.dtype == object or array.dtype.kind not in "fiub":
-            raise DtypeError(
-                f"X must hold real numbers, but its dtype is {array.dtype}. If the trials have "
-                "different lengths or channels, cut them to one shape first; if the numbers are "
-                "stored as text or objects, convert them with X.astype('float32')."
-            )
-        if array.ndim != 3:
-            hint = " For trials of a single channel use X[:, None, :]." if array.ndim == 2 else ""
-            raise ShapeError(
-                "X must have three dimensions, trials x channels x times, but has "
-                f"{array.ndim}: shape {array.shape}.{hint}"
-            )
-        trials = TrialArray(array)
+    array = X.base if isinstance(X, TrialArray) else _to_array(X, "X")
+    require_real(array)
+    if array.ndim != 3:
+        hint = " For trials of a single channel use X[:, None, :]." if array.ndim == 2 else ""
+        raise ShapeError(
+            "X must have three dimensions, trials x channels x times, but has "
+            f"{array.ndim}: shape {array.shape}.{hint}"
+        )
+    trials = X if isinstance(X, TrialArray) else TrialArray(array)
     for length, what in zip(trials.shape, ("trials", "channels", "times"), strict=True):
         if length == 0:
             raise EmptyDataError(f"X has no {what}: shape {trials.shape}. Hand over at least one.")
     return trials
 
 
-def as_labels(values: Any, name: str, n_trials: int) -> Labels:
+def require_real(array: npt.NDArray[Any]) -> None:
+    """Raise an error if signals are not real numbers."""
+    if array.dtype.kind not in "fiub":
+        raise DtypeError(
+            f"X must hold real numbers, but its dtype is {array.dtype}. If the trials have "
+            "different lengths or channels, cut them to one shape first; if the numbers are "
+            "stored as text or objects, convert them with X.astype('float32')."
+        )
+
+
+def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
     """Check one label per trial (y, subject, session or recording) and return a 1-D array."""
     error = LabelError if name == "y" else SubjectError
     if values is None:
-        raise error(f"{name} is missing: give one value for each of the {n_trials} trials.")
+        missing = MissingSubjectError if name == "subject" else error
+        every = "every trial" if n_trials is None else f"each of the {n_trials} trials"
+        raise missing(f"{name} is missing: give one value for {every}.")
     array = _to_array(values, name)
     if array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)
@@ -62,7 +69,7 @@ def as_labels(values: Any, name: str, n_trials: int) -> Labels:
             f"{name} must be one-dimensional, one value per trial, but has shape {array.shape}."
             f"{hint}"
         )
-    if len(array) != n_trials:
+    if n_trials is not None and len(array) != n_trials:
         raise ShapeError(
             f"{name} has {len(array)} values but X has {n_trials} trials. Each trial needs one."
         )
@@ -103,6 +110,15 @@ def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
         )
     if hasattr(values, "detach"):  # a torch tensor, perhaps on a device
         values = values.detach().cpu()
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(values)
+        if masked.any():
+            trials = np.unique(np.nonzero(masked)[0]).tolist() if masked.ndim else []
+            raise DtypeError(
+                f"{name} is a masked array with masked values in trials {some(trials)}. Leave "
+                f"these trials out, or put numbers there with {name}.filled(value)."
+            )
+        values = values.data
     try:
         return np.asanyarray(values)
     except ValueError as error:
@@ -123,20 +139,78 @@ def require_finite(block: npt.NDArray[Any], start: int = 0, subject: Labels | No
         Number of the first trial of the block.
     subject : array, optional
         Subject of every trial of the whole data.
+
+    Notes
+    -----
+    Values so large that a sum over the times of a trial leaves the float32 range are refused too:
+    the mean, and all that follows, would be infinite.
     """
     # One product tells that all is well; a sum of squares can also overflow, so it is not proof.
     flat = block.reshape(-1)
     if np.isfinite(np.dot(flat, flat)):
         return
-    trials, channels = np.nonzero(~np.isfinite(block).all(2))
-    if len(trials) == 0:
+    limit = np.finfo(np.float32).max / block.shape[2]
+    finite = np.isfinite(block)
+    trials, channels = np.nonzero(~finite.all(2))
+    what, advice = "NaN or infinite values", "mend the signals first"
+    if not len(trials):
+        trials, channels = np.nonzero((np.abs(block) > limit).any(2))
+        what, advice = f"values beyond {limit:.0e}", "give the signals in a sensible unit"
+    if not len(trials):
         return
     numbers = np.unique(trials) + start
     whose = "" if subject is None else f" of subject {some(np.unique(subject[numbers]).tolist())}"
     raise NonFiniteDataError(
-        f"X contains NaN or infinite values: trials {some(numbers.tolist())}{whose}, channels "
-        f"{some(np.unique(channels).tolist())}. Leave these trials out, or mend the signals first."
+        f"X contains {what} (as float32): trials {some(numbers.tolist())}{whose}, channels "
+        f"{some(np.unique(channels).tolist())}. Leave these trials out, or {advice}."
     )
+
+
+def as_trial_numbers(trials: Any, n_trials: int) -> Index:
+    """Turn a mask, slice or list of numbers into checked trial numbers."""
+    if isinstance(trials, slice):
+        return np.arange(n_trials)[trials]
+    array = np.asarray(trials)
+    if array.dtype == bool:
+        if array.shape != (n_trials,):
+            raise ShapeError(f"The mask has shape {array.shape}, but there are {n_trials} trials.")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.zeros(0, np.intp)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise DtypeError("trials must be a mask, a slice or a list of trial numbers.")
+    outside = array[(array < -n_trials) | (array >= n_trials)]
+    if len(outside):
+        raise ShapeError(f"No trials numbered {some(outside.tolist())}: there are {n_trials}.")
+    return array.astype(np.intp) % n_trials
+
+
+def not_among(wanted: Sequence[Any], known: Labels) -> list[Any]:
+    """List what is wanted but is none of the known labels."""
+    have = set(known.tolist())
+    plain = [item.item() if isinstance(item, np.generic) else item for item in wanted]
+    # Labels are of these kinds; anything else may not even be hashable.
+    return [v for v in plain if not isinstance(v, str | bytes | int | float) or v not in have]
+
+
+def as_weights(weights: Any, n_trials: int) -> npt.NDArray[np.float64]:
+    """Check one weight per trial."""
+    array = _to_array(weights, "sample_weight")
+    if array.shape != (n_trials,):
+        raise ShapeError(
+            f"sample_weight has shape {array.shape}, but there are {n_trials} trials. Each needs "
+            "one."
+        )
+    if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+        raise DataError("sample_weight must hold finite numbers, one for each trial.")
+    return array.astype(np.float64)
+
+
+def as_seed(value: Any, name: str = "random_state") -> int:
+    """Check a seed: a whole number that numpy's and torch's generators take."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**64:
+        raise SettingError(f"{name} must be a whole number from 0 to below 2**64, not {value!r}.")
+    return int(value)
 
 
 def as_sampling_rate(sfreq: Any) -> float | None:
@@ -156,7 +230,7 @@ def as_channel_names(channels: Sequence[str] | None, n_channels: int) -> list[st
     """Check channel names, or make some."""
     if channels is None:
         return [f"ch{i}" for i in range(n_channels)]
-    names = [str(name) for name in channels]
+    names = as_list(channels, "channels")
     if len(names) != n_channels:
         raise ShapeError(
             f"{len(names)} channel names for {n_channels} channels in X. Give one name each."
@@ -167,6 +241,13 @@ def as_channel_names(channels: Sequence[str] | None, n_channels: int) -> list[st
     return names
 
 
+def as_list(names: Any, what: str) -> list[str]:
+    """Check that names are a list; a single word would be taken for its letters."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise ShapeError(f"{what} must be a list of names, not {names!r}.")
+    return [str(name) for name in names]
+
+
 def as_names(names: Any, ids: Labels, what: str) -> list[str]:
     """Display names of labels or subjects, in the order of the sorted ids."""
     if names is None:
@@ -174,7 +255,7 @@ def as_names(names: Any, ids: Labels, what: str) -> list[str]:
     if hasattr(names, "items"):
         table = {str(key): str(value) for key, value in names.items()}
         return [table.get(str(item), str(item)) for item in ids.tolist()]
-    listed = [str(name) for name in names]
+    listed = as_list(names, what)
     if len(listed) == len(ids):
         return listed
     # Names for more classes than occur: labels are then positions in the list.

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from autotransfer.encoder.fused import FusedStep, Plan
-from autotransfer.encoder.literal import eegnet_layers
+from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
 from autotransfer.errors import (
     KernelLengthWarning,
@@ -85,7 +85,7 @@ class EEGNet(nn.Module):
 
     conv_temporal: nn.Conv2d
     bnorm_temporal: nn.BatchNorm2d
-    conv_spatial: nn.Conv2d
+    conv_spatial: MaxNormConv2d
     bnorm_1: nn.BatchNorm2d
     conv_separable_depth: nn.Conv2d
     conv_separable_point: nn.Conv2d
@@ -143,7 +143,7 @@ class EEGNet(nn.Module):
         if kernel_seconds is None and kernel_length == 64:
             _warn_if_unfit(kernel_length, n_times, sfreq)
         self._plan = Plan(n_times, self.options)
-        if self._plan.norm2.n_out < 1:
+        if min(self._plan.norm1.n_out, self._plan.norm2.n_out) < 1:
             raise WindowTooShortError(
                 f"Trials of {n_times} time points are too short for EEGNet with pooling over "
                 f"{pool1} and then {pool2}: nothing is left. Use longer windows, or smaller pool1 "

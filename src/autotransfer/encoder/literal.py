@@ -7,19 +7,48 @@ Slow, and used to judge: by the tests, by the benchmarks, and wherever plain lay
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
+from torch.nn import functional
 
 
 class MaxNorm(nn.Module):
-    """Scale each filter down to at most a given Euclidean norm."""
+    """Filters, and the same scaled down to at most a given Euclidean norm."""
 
-    def __init__(self, max_norm: float) -> None:
+    def __init__(self, weight: Tensor, max_norm: float) -> None:
         super().__init__()
-        self.max_norm = max_norm
+        self.original, self.max_norm = weight, max_norm
 
-    def forward(self, weight: Tensor) -> Tensor:
-        """Limit the norm of each slice ``weight[i]``."""
-        return weight.renorm(2, 0, self.max_norm)
+    def forward(self) -> Tensor:
+        """Limit the norm of each slice ``original[i]``."""
+        return self.original.renorm(2, 0, self.max_norm)
+
+
+class MaxNormConv2d(nn.Module):
+    """A convolution whose filters have at most a given Euclidean norm.
+
+    Has the names of torch's parametrized convolution, which braindecode uses, in its state dict;
+    but that one cannot be pickled, and so not be sent to another process.
+
+    Parameters
+    ----------
+    conv : nn.Conv2d
+        Without bias, padding or stride; its weight is taken over.
+    max_norm : float
+    """
+
+    def __init__(self, conv: nn.Conv2d, max_norm: float) -> None:
+        super().__init__()
+        self.groups = conv.groups
+        self.parametrizations = nn.ModuleDict({"weight": MaxNorm(conv.weight, max_norm)})
+
+    @property
+    def weight(self) -> Tensor:
+        """Filters after the limit on their norm."""
+        limited: Tensor = self.parametrizations["weight"]()
+        return limited
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Convolve signals (B, F, C, T)."""
+        return functional.conv2d(x, self.weight, groups=self.groups)
 
 
 def eegnet_layers(
@@ -60,13 +89,12 @@ def eegnet_layers(
 
     spatial = nn.Conv2d(F1, n, (n_channels, 1), groups=F1, bias=False)
     nn.init.xavier_uniform_(spatial.weight)  # as braindecode; the others keep torch's default
-    parametrize.register_parametrization(spatial, "weight", MaxNorm(max_norm))
     temporal_pad, depth_pad = (0, kernel_length // 2), (0, depthwise_kernel_length // 2)
     return {
         "add_plane": nn.Unflatten(1, (1, n_channels)),
         "conv_temporal": nn.Conv2d(1, F1, (1, kernel_length), padding=temporal_pad, bias=False),
         "bnorm_temporal": norm(F1),
-        "conv_spatial": spatial,
+        "conv_spatial": MaxNormConv2d(spatial, max_norm),
         "bnorm_1": norm(n),
         "elu_1": nn.ELU(),
         "pool_1": nn.AvgPool2d((1, pool1)),

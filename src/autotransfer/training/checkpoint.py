@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -30,10 +32,17 @@ def write_checkpoint(
     tensors, state : dict
         Tensors, and what JSON can hold.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    # Cloned, because safetensors refuses tensors that share memory (tied weights).
+    own = {k: v.detach().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()}
     header = {"format": FORMAT, "identity": identity, "state": json.dumps(state)}
-    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    atomic.write_bytes(path, save(contiguous, metadata=header))
+    header["sha256"] = _digest(own, header["state"])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_bytes(path, save(own, metadata=header))
+    except OSError as error:
+        raise CheckpointError(
+            f"The checkpoint {path} cannot be written ({error}). Give another path, or make room."
+        ) from error
 
 
 def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
@@ -51,6 +60,8 @@ def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[
             header = opened.metadata() or {}
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         state = json.loads(header["state"]) if header.get("format") == FORMAT else None
+        if state is not None and header["sha256"] != _digest(tensors, header["state"]):
+            raise ValueError("its content was changed")
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise CheckpointError(
             f"The checkpoint {path} cannot be read ({error}). Delete it to start anew."
@@ -66,3 +77,8 @@ def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[
             "start anew, or give this run another path."
         )
     return tensors, state
+
+
+def _digest(tensors: dict[str, Tensor], state: str) -> str:
+    """Hash the content: safetensors itself does not notice a changed number."""
+    return hashlib.sha256(save(tensors) + state.encode()).hexdigest()

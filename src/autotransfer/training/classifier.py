@@ -18,7 +18,7 @@ from autotransfer.data.dataset import fingerprint
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import as_labels, as_sampling_rate, as_trials
+from autotransfer.data.validate import as_labels, as_sampling_rate, as_trials, as_weights
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import (
     ChannelMismatchError,
@@ -123,7 +123,7 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         max_epochs: int = 500,
         patience: int = 30,
         subjects_per_batch: int = 8,
-        trials_per_subject: int = 16,
+        trials_per_subject: int = 8,
         random_state: Any = None,
         device: str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -149,6 +149,12 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         self.checkpoint_every = checkpoint_every
         self.memory_budget = memory_budget
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Train on the trials of many people.
@@ -300,6 +306,15 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         """Balanced accuracy: the mean over classes of the share recognised."""
         predicted = self.predict(X)
         y = as_labels(y, "y", len(predicted))
+        text = [labels.dtype.kind in "US" for labels in (y, self.classes_)]
+        if text[0] != text[1]:
+            kinds = ["text" if is_text else "numbers" for is_text in text]
+            raise LabelError(
+                f"y holds {kinds[0]}, but the model was trained on {kinds[1]}: "
+                f"{some(self.classes_.tolist())}. Use the labels of training."
+            )
+        if sample_weight is not None:
+            sample_weight = as_weights(sample_weight, len(y))
         return _balanced_accuracy(y, predicted, sample_weight)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -335,7 +350,7 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
             "normalisation": self.normaliser_.state(),
             "provenance": self.provenance_,
         }
-        target = Path(path)
+        target = settings.as_path(path)
         model_folder.write_model(target, documents, self.network_.state_dict(), overwrite)
         return target
 
@@ -356,7 +371,7 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         CensoredClassifier
             Ready to predict.
         """
-        documents, tensors = model_folder.read_model(Path(path))
+        documents, tensors = model_folder.read_model(settings.as_path(path))
         loaded: Self = settings.rebuild(cls, documents, tensors, encoder)
         return loaded
 

@@ -11,6 +11,7 @@ import torch
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import require_finite
+from autotransfer.errors import NonFiniteDataError, some
 from autotransfer.training.network import Network
 
 
@@ -45,4 +46,10 @@ def encode_trials(
             require_finite(block, start)
             z = network.encode(torch.from_numpy(normaliser.transform(block)).to(device))
             found.append((network.head(z) if logits else z).cpu().numpy())
+            bad = np.flatnonzero(~np.isfinite(found[-1]).all(1))
+            if len(bad):
+                raise NonFiniteDataError(
+                    f"The network has no finite answer for trials {some((bad + start).tolist())}: "
+                    "their values are too large for it. Check the unit of these signals."
+                )
     return np.concatenate(found)

@@ -177,6 +177,7 @@ class _Run:
                 self.best = {k: v.detach().clone() for k, v in self.network.state_dict().items()}
             patience_left = progress.best_epoch + options.patience - number
         else:
+            self._require_finite_weights(number)
             progress.best_epoch = number
         entry["seconds"] = time.perf_counter() - start
         progress.history.append(entry)
@@ -216,6 +217,16 @@ class _Run:
             f"{some(trials.tolist())}). Lower the learning rate (now "
             f"{self.options.learning_rate:g}), normalise the signals, or look at these trials."
         )
+
+    def _require_finite_weights(self, epoch: int) -> None:
+        """Look at the weights: no loss has seen those of the last step yet."""
+        bad = [n for n, v in self.network.state_dict().items() if not bool(torch.isfinite(v).all())]
+        if bad:
+            raise NonFiniteLossError(
+                f"The weights {some(bad)} were no longer finite after the last step of epoch "
+                f"{epoch}. Lower the learning rate (now {self.options.learning_rate:g}), or "
+                "normalise the signals."
+            )
 
     @torch.no_grad()
     def validation_loss(self) -> float:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
@@ -59,12 +60,26 @@ def write_model(
             + ". Give another path"
             + (", or overwrite=True." if _replaceable(path) else ".")
         )
+    if not path.absolute().parent.is_dir():
+        raise ModelFolderError(f"There is no folder {path.absolute().parent} to save in. Make it.")
+    texts = {}
+    for name in DOCUMENTS:
+        try:
+            texts[name] = json.dumps(documents[name], indent=1, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ModelFolderError(
+                f"The {name} cannot be written as JSON ({error}). Use plain numbers and text in "
+                "encoder_options and the other options."
+            ) from error
+    # Cloned, because safetensors refuses tensors that share memory (tied weights).
+    weights = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
     with atomic.folder(path, overwrite=overwrite) as folder:
-        for name in DOCUMENTS:
-            text = json.dumps(documents[name], indent=1, ensure_ascii=False, allow_nan=False)
+        for name, text in texts.items():
             (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-        contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        (folder / WEIGHTS).write_bytes(save_tensors(contiguous))
+        (folder / WEIGHTS).write_bytes(save_tensors(weights))
         digests = {file.name: _digest(file) for file in sorted(folder.iterdir())}
         manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
@@ -80,16 +95,23 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """
     if not path.is_dir():
         what = "is a file, not a folder" if path.exists() else "does not exist"
-        raise ModelFolderError(f"The model folder {path} {what}.")
-    if not (path / MANIFEST).is_file():
+        raise ModelFolderError(f"The model folder {path} {what}. Give the folder that save() made.")
+    if (path / MANIFEST).is_symlink() or not (path / MANIFEST).is_file():
         raise ModelFolderError(
             f"{path} is not a model folder: it has no {MANIFEST}. Give the folder that save() made."
         )
     manifest = _object(path / MANIFEST)
     if manifest.get("format") != FORMAT:
-        raise ModelFolderError(f"{path} is not a model folder of autotransfer ({MANIFEST}).")
+        raise ModelFolderError(
+            f"{path / MANIFEST} is not that of a model folder. Give the folder that save() made."
+        )
     version = manifest.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version < 1:
+        raise ModelFolderError(
+            f'"format_version" in {path / MANIFEST} must be a whole number, not {version!r}. Save '
+            "or copy the model again."
+        )
+    if version > FORMAT_VERSION:
         raise ModelFolderError(
             f"{path} has format version {version!r}; this autotransfer reads up to "
             f"{FORMAT_VERSION}. Update autotransfer (pip install -U autotransfer)."
@@ -99,16 +121,19 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         return documents, load_tensors((path / WEIGHTS).read_bytes())
     except SafetensorError as error:
-        raise ModelFolderError(f"{path / WEIGHTS} cannot be read: {error}.") from None
+        raise ModelFolderError(
+            f"{path / WEIGHTS} is not a safetensors file ({error}). Save or copy the model again."
+        ) from None
 
 
 def _verify(path: Path, digests: Any) -> None:
     """Compare every file with the manifest; look at nothing outside the folder."""
     needed = {WEIGHTS, *(f"{name}.json" for name in DOCUMENTS)}
     if not isinstance(digests, dict) or set(digests) != needed:
+        odd = sorted(needed ^ set(digests)) if isinstance(digests, dict) else ["none"]
         raise ModelFolderError(
-            f"{path / MANIFEST} should list just {some(sorted(needed))}. The folder was changed; "
-            "save the model again."
+            f"{path / MANIFEST} should list just {some(sorted(needed))}; wrong: {some(odd)}. The "
+            "folder was changed; save or copy the model again."
         )
     for name, digest in digests.items():
         file = path / name
@@ -125,10 +150,12 @@ def _verify(path: Path, digests: Any) -> None:
 def _object(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelFolderError(f"{file} cannot be read as JSON ({error}).") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelFolderError(
+            f"{file} cannot be read as JSON ({error}). Save or copy the model again."
+        ) from None
     if not isinstance(found, dict):
-        raise ModelFolderError(f"{file} should hold a JSON object.")
+        raise ModelFolderError(f"{file} should hold a JSON object. Save or copy the model again.")
     return found
 
 
@@ -148,13 +175,20 @@ def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
     >>> labels_to_json(np.array(["left", "right"]))
     {'kind': 'U', 'values': ['left', 'right']}
     """
-    return {"kind": labels.dtype.kind, "values": labels.tolist()}
+    # Each byte as the character of the same number: JSON has no bytes.
+    text = [v.decode("latin-1") if isinstance(v, bytes) else v for v in labels.tolist()]
+    return {"kind": labels.dtype.kind, "values": text}
 
 
 def labels_from_json(document: dict[str, Any]) -> npt.NDArray[Any]:
     """Read class labels back."""
     kinds = {"U": np.str_, "i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
     kind, values = document.get("kind"), document.get("values")
-    if kind not in kinds or not isinstance(values, list) or len(values) < 2:
-        raise ModelFolderError("labels.json does not hold a list of at least two class labels.")
+    if kind not in (*kinds, "S") or not isinstance(values, list) or len(values) < 2:
+        raise ModelFolderError(
+            "labels.json does not hold a list of at least two class labels. Save or copy the model "
+            "again."
+        )
+    if kind == "S":
+        return np.array([str(value).encode("latin-1") for value in values])
     return np.array(values, dtype=kinds[kind])

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from torch import Tensor
 
 from autotransfer._version import __version__
 from autotransfer.data.normalise import Normaliser, lookup_normaliser
+from autotransfer.data.validate import as_seed
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import ModelFolderError, SettingError
 from autotransfer.training.model_folder import labels_from_json
@@ -32,15 +36,43 @@ def check(estimator: Any) -> None:
             "baseline only: measure=None."
         )
     lookup_normaliser(estimator.normalise)
-    for name in ("max_epochs", "patience", "checkpoint_every"):
+    for name in (
+        "max_epochs",
+        "patience",
+        "checkpoint_every",
+        "subjects_per_batch",
+        "trials_per_subject",
+    ):
         value = getattr(estimator, name)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
-    for name, least in (("learning_rate", 1e-12), ("weight_decay", 0.0), ("memory_budget", 0)):
+    for name, words in (
+        ("learning_rate", "above 0"),
+        ("weight_decay", "of at least 0"),
+        ("memory_budget", "of at least 0"),
+    ):
         value = getattr(estimator, name)
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value < least:
-            raise SettingError(f"{name} must be a positive number, not {value!r}.")
+        number = isinstance(value, int | float | np.integer | np.floating)
+        fine = number and not isinstance(value, bool) and math.isfinite(value)
+        if not fine or value < 0 or (value == 0 and words == "above 0"):
+            raise SettingError(f"{name} must be a number {words}, not {value!r}.")
+    if not isinstance(estimator.encoder_options, Mapping | None):
+        raise SettingError(
+            "encoder_options must be a dict of options of the encoder, not "
+            f"{estimator.encoder_options!r}."
+        )
+    if not isinstance(estimator.checkpoint, str | os.PathLike | None):
+        raise SettingError(f"checkpoint must be the path of a file, not {estimator.checkpoint!r}.")
+    if not isinstance(estimator.verbose, int | np.bool):
+        raise SettingError(f"verbose must be True or False, not {estimator.verbose!r}.")
+    device(estimator.device)
+
+
+def as_path(path: Any) -> Path:
+    """Check the path of a model folder."""
+    if not isinstance(path, str | os.PathLike):
+        raise ModelFolderError(f"A model folder has a path, which {path!r} is not. Give its path.")
+    return Path(path).expanduser()
 
 
 def device(name: str) -> torch.device:
@@ -62,9 +94,7 @@ def device(name: str) -> torch.device:
 def seed(random_state: Any) -> int:
     """Turn scikit-learn's `random_state` into a seed."""
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise SettingError(f"random_state must not be negative, but is {random_state}.")
-        return int(random_state)
+        return as_seed(random_state)
     try:
         source = check_random_state(random_state)
     except ValueError:
@@ -100,7 +130,7 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
     """
     options = estimator.get_params(deep=False)
     for name in ("checkpoint", "checkpoint_every", "verbose", "random_state", "validation"):
-        del options[name]
+        options.pop(name, None)  # a subclass may have fewer options
     if not isinstance(estimator.encoder, str):
         options["encoder"] = repr(estimator.encoder)  # a module's structure stands for it
     parts = [data, seed, __version__, options, hashlib.sha256(validation.tobytes()).hexdigest()]
@@ -133,8 +163,8 @@ def rebuild(
             "Pass it: load(path, encoder=module)."
         )
     known = set(cls._get_param_names())
-    options = {k: v for k, v in dict(model.get("parameters", {})).items() if k in known}
     try:
+        options = {k: v for k, v in dict(model["parameters"]).items() if k in known}
         made = cls(
             model["measure"],
             encoder=spec,
@@ -149,12 +179,15 @@ def rebuild(
             make_encoder(spec, *shape, made.sfreq, made.encoder_options), len(made.classes_)
         )
         network.load_state_dict(tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        made.normaliser_ = Normaliser.from_state(documents["normalisation"])
+        made.normaliser_.transform(np.zeros((1, *shape), np.float32))  # has it these channels?
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200]
         raise ModelFolderError(
-            f"The model folder does not fit together ({error}). Save the model again."
+            f"The model folder does not fit together ({type(error).__name__}: {reason}). Save or "
+            "copy the model again, or give the encoder that it was trained with."
         ) from error
     made.network_ = network.eval()
-    made.normaliser_ = Normaliser.from_state(documents["normalisation"])
     made.provenance_ = documents["provenance"]
     made.training_subjects_ = made.provenance_.get("training_subjects", [])
     made.validation_subjects_ = made.provenance_.get("validation_subjects", [])

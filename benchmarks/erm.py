@@ -1,0 +1,184 @@
+"""Leave-one-subject-out accuracy of the uncensored baseline (ERM) on real recordings.
+
+EMG in 10 grouped folds, SSVEP without rest and ERP by subject; each fold validates on one subject
+(or group) and tests on the next, which nothing in training sees. Every data set with the
+normalisation that suits it and with others, so that the difference shows. Results of finished
+folds are kept in --keep FILE: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import autotransfer as at
+import report
+from autotransfer.training.progress import duration
+from recordings import RECORDINGS, Recording
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training: a fold of a data set with some options."""
+
+    dataset: str
+    normalise: str
+    fold: int
+    seed: int
+    options: str = "{}"
+    """Further options of the classifier, as JSON; "encoder_options" are added to the data set's."""
+
+    @property
+    def key(self) -> str:
+        """Identity in the file of kept results."""
+        return json.dumps(self.__dict__, sort_keys=True)
+
+
+def jobs(names: list[str], seed: int, options: dict[str, Any], all_kinds: bool) -> Iterator[Job]:
+    """All trainings of some data sets."""
+    for name in names:
+        recording = RECORDINGS[name]
+        n = recording.n_folds or len(recording.load().subject_ids)
+        for kind in recording.normalisers if all_kinds else recording.normalisers[:1]:
+            for fold in range(n):
+                yield Job(name, kind, fold, seed, json.dumps(options, sort_keys=True))
+
+
+_loaded: dict[str, at.SubjectDataset] = {}
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Train one fold and score each of its test subjects."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", at.AutoTransferWarning)
+    recording: Recording = RECORDINGS[job.dataset]
+    data = _loaded.setdefault(job.dataset, recording.load())
+    folds = at.SubjectFolds(
+        recording.n_folds, shuffle=recording.n_folds is not None, random_state=0
+    )
+    fold = list(folds.folds(data.subject))[job.fold]
+    options = json.loads(job.options)
+    encoder_options = {**recording.encoder_options, **options.pop("encoder_options", {})}
+    clf = at.CensoredClassifier(
+        sfreq=data.sfreq,
+        normalise=job.normalise,
+        validation=fold.subjects("validation"),
+        random_state=job.seed,
+        device="cpu",
+        encoder_options=encoder_options,
+        verbose=False,
+        **options,
+    )
+    fitted = data.select(trials=np.union1d(fold.train, fold.validation))
+    start = time.perf_counter()
+    clf.fit(fitted.X, fitted.y, subject=fitted.subject)
+    seconds = time.perf_counter() - start
+    scores = {}
+    for who in fold.subjects("test"):
+        one = data.select(subjects=[who])
+        scores[one.subject_names[0]] = clf.score(one.X, one.y)
+    return {
+        "test": scores,
+        "validation": clf.provenance_["scores"]["validation_balanced_accuracy"],
+        "epochs": len(clf.history_),
+        "best_epoch": clf.best_epoch_,
+        "seconds": seconds,
+    }
+
+
+def run_all(todo: list[Job], keep: Path | None, workers: int) -> dict[Job, dict[str, Any]]:
+    """Run jobs in processes; what is finished is kept at once."""
+    found: dict[str, dict[str, Any]] = {}
+    if keep is not None and keep.exists():
+        lines = keep.read_text().splitlines()
+        found = {entry["key"]: entry["result"] for entry in map(json.loads, lines)}
+    missing = [job for job in todo if job.key not in found]
+    # One thread each: two on a busy machine are slower than one. Set before the workers start.
+    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
+    start = time.monotonic()
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(run, job): job for job in missing}
+        for i, done in enumerate(as_completed(running), 1):
+            job = running[done]
+            found[job.key] = done.result()
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps({"key": job.key, "result": found[job.key]}) + "\n")
+            left = (time.monotonic() - start) / i * (len(missing) - i)
+            score = np.mean(list(found[job.key]["test"].values()))
+            print(
+                f"{i}/{len(missing)} {job.dataset} {job.normalise} fold {job.fold}: {score:.3f} "
+                f"after {found[job.key]['epochs']} epochs, {duration(left)} left",
+                flush=True,
+            )
+    return {job: found[job.key] for job in todo}
+
+
+def summarise(results: dict[Job, dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each data set and normalisation."""
+    rows = []
+    for name, kind in dict.fromkeys((job.dataset, job.normalise) for job in results):
+        mine = [r for job, r in results.items() if (job.dataset, job.normalise) == (name, kind)]
+        scores = np.array([score for r in mine for score in r["test"].values()])
+        low, median, high = np.quantile(scores, [0.25, 0.5, 0.75])
+        rows.append(
+            {
+                "data": name,
+                "normalise": kind,
+                "subjects": len(scores),
+                "mean": float(scores.mean()),
+                "sd": float(scores.std(ddof=1)),
+                "lower quartile": float(low),
+                "median": float(median),
+                "upper quartile": float(high),
+                "worst": float(scores.min()),
+                "simple pipeline": RECORDINGS[name].simple_pipeline,
+                "epochs": float(np.mean([r["epochs"] for r in mine])),
+                "CPU min": sum(r["seconds"] for r in mine) / 60,
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished folds here")
+    parser.add_argument("--options", type=json.loads, default={}, help="classifier options, JSON")
+    parser.add_argument("--best-only", action="store_true", help="only the suiting normalisation")
+    args = parser.parse_args()
+    start = time.monotonic()
+    todo = list(jobs(args.dataset, args.seed, args.options, not args.best_only))
+    results = run_all(todo, args.keep, args.workers)
+    rows = summarise(results)
+    minutes = (time.monotonic() - start) / 60
+    for row in rows:
+        mine = [
+            r["test"]
+            for j, r in results.items()
+            if j.dataset == row["data"] and j.normalise == row["normalise"]
+        ]
+        people = sorted((s, who) for test in mine for who, s in test.items())
+        print(f"{row['data']} {row['normalise']}: " + ", ".join(f"{w} {s:.3f}" for s, w in people))
+    per_subject = [{**job.__dict__, **result} for job, result in results.items()]
+    goals = [report.Goal("minutes for this run", minutes, 60, at_least=False)]
+    report.finish(
+        args, "ERM, balanced accuracy on people never seen", rows, goals, trainings=per_subject
+    )
+
+
+if __name__ == "__main__":
+    main()

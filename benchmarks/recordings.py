@@ -1,0 +1,52 @@
+"""The real recordings that benchmarks use, and what is known about them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import autotransfer as at
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A data set, how it is folded, and what suits it."""
+
+    name: str
+    normalisers: tuple[str, ...]
+    """The one that suits it first."""
+    simple_pipeline: float
+    """Leave-one-subject-out balanced accuracy of an untuned classical pipeline (data's README)."""
+    encoder_options: dict[str, Any] = field(default_factory=dict)
+    labels: tuple[int, ...] | None = None
+    n_folds: int | None = None
+
+    def load(self) -> at.SubjectDataset:
+        """Open the data set."""
+        data = at.load(data_folder() / self.name / f"{self.name}.npz")
+        return data if self.labels is None else data.select(labels=self.labels)
+
+
+RECORDINGS = {
+    "emg": Recording(
+        "myo_emg",
+        ("trial", "train", "channel"),
+        0.735,
+        # Gestures show in amplitude, not in slow waves: 0.16 s instead of half a second.
+        {"kernel_length": 32},
+        n_folds=10,
+    ),
+    "ssvep": Recording("ssvep_exoskeleton", ("channel", "trial"), 0.655, labels=(1, 2, 3)),
+    "erp": Recording("uci_eeg_objects", ("trial", "channel"), 0.640),
+}
+
+
+def data_folder() -> Path:
+    """Find the recordings: AUTOTRANSFER_DATA, or shared/data beside the checkout."""
+    given = os.environ.get("AUTOTRANSFER_DATA")
+    folder = Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        raise SystemExit(f"No recordings in {folder}. Set AUTOTRANSFER_DATA to their folder.")
+    return folder

@@ -1,0 +1,117 @@
+"""The task loss and the learning rate, judged by scikit-learn, torch and by hand."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import log_loss
+from sklearn.utils.class_weight import compute_class_weight
+from torch import nn
+
+from autotransfer import CensoredClassifier, make_subjects
+from autotransfer.training.task_loss import class_weights, task_loss
+
+
+def example(seed, n=50, n_classes=4):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 3
+    y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)]
+    return logits, y
+
+
+def ours(logits, y, weights, dtype=torch.float64):
+    return task_loss(
+        torch.tensor(logits, dtype=dtype), torch.tensor(y), torch.tensor(weights, dtype=dtype)
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_agrees_with_scikit_learn(seed):
+    logits, y = example(seed)
+    weights = class_weights(y, 4)
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    expected = log_loss(y, p, sample_weight=weights[y])
+    assert float(ours(logits, y, weights)) == pytest.approx(expected, rel=1e-12)
+    assert float(ours(logits, y, weights, torch.float32)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_agrees_with_torch_in_value_and_gradient(seed):
+    logits, y = example(seed)
+    weights = torch.tensor(class_weights(y, 4))
+    one = torch.tensor(logits, requires_grad=True)
+    other = torch.tensor(logits, requires_grad=True)
+    target = torch.tensor(y)
+    task_loss(one, target, weights).backward()
+    nn.functional.cross_entropy(other, target, weight=weights).backward()
+    torch.testing.assert_close(one.grad, other.grad, rtol=1e-12, atol=1e-15)
+
+
+def test_class_weights_by_hand():
+    weights = class_weights(np.repeat([0, 1, 2], [30, 10, 60]), 3)
+    np.testing.assert_allclose(weights, [2 / 9, 2 / 3, 1 / 9], rtol=1e-15)
+
+
+@given(st.lists(st.integers(1, 1000), min_size=2, max_size=8))
+def test_class_weights_are_those_of_scikit_learn_up_to_a_factor(counts):
+    y = np.repeat(np.arange(len(counts)), counts)
+    weights = class_weights(y, len(counts))
+    balanced = compute_class_weight("balanced", classes=np.arange(len(counts)), y=y)
+    np.testing.assert_allclose(weights, balanced / balanced.sum(), rtol=1e-12)
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_a_class_without_trials_has_no_weight():
+    weights = class_weights(np.array([0, 0, 2, 2, 2, 2]), 4)
+    np.testing.assert_allclose(weights, [2 / 3, 0, 1 / 3, 0], rtol=1e-15)
+    logits, _ = example(0)
+    # Trials of classes that nobody trained on say nothing, rather than NaN.
+    assert float(ours(logits[:3], [1, 3, 1], weights)) == 0.0
+    alone = float(ours(logits[:1], [0], weights))
+    assert float(ours(logits[:2], [0, 3], weights)) == pytest.approx(alone)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_the_scale_does_not_depend_on_weights_or_batch_size(factor):
+    logits, y = example(1)
+    weights = class_weights(y, 4)
+    expected = float(ours(logits, y, weights))
+    assert float(ours(logits, y, weights * factor)) == pytest.approx(expected)
+    twice = ours(np.tile(logits, (2, 1)), np.tile(y, 2), weights)
+    assert float(twice) == pytest.approx(expected)
+
+
+def test_learning_rates_of_a_fit():
+    data = make_subjects(n_subjects=2, n_trials=4, n_channels=2, n_times=16)
+    seen = []
+
+    class Spy(nn.Linear):
+        n_latent = 3
+
+        def forward(self, x):
+            return super().forward(x.flatten(1))
+
+    clf = CensoredClassifier(
+        encoder=Spy(32, 3),
+        max_epochs=100,
+        validation=None,
+        random_state=0,
+        device="cpu",
+        verbose=False,
+    )
+    step = torch.optim.AdamW.step
+
+    def spy(self, *args, **kwargs):
+        seen.append([group["lr"] for group in self.param_groups])
+        return step(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", spy)
+        clf.fit(data.X, data.y, subject=data.subject)
+    told = {entry["epoch"]: entry["learning_rate"] for entry in clf.history_}
+    by_hand = {1: 1e-3, 2: 7.071067811865e-4, 4: 5e-4, 100: 1e-4}
+    for epoch, rate in by_hand.items():
+        assert told[epoch] == pytest.approx(rate, rel=1e-12)
+        # One batch an epoch here, so step t is that of epoch t: what is told is what is used.
+        assert seen[epoch - 1] == [told[epoch]]
