@@ -4,8 +4,7 @@
 #   bash tests/exchange/run.sh            in a temporary folder, removed afterwards
 #   bash tests/exchange/run.sh FOLDER     in FOLDER, kept and used again the next time
 #
-# PYTHON=python3.12 chooses the interpreter; PIP_INDEX_URL and PIP_EXTRA_INDEX_URL are obeyed (for
-# a CPU build of torch: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu).
+# PYTHON=python3.12 chooses the interpreter; pip's own configuration is obeyed.
 #
 # braindecode depends on torchaudio, whose compiled library does not load beside a CPU build of
 # torch. Without that library torchaudio imports, and nothing here needs it: so it is removed.

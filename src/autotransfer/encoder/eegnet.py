@@ -262,13 +262,15 @@ class EEGNet(nn.Module):
         scale, offset = _affine(self.bnorm_1)
         u = u.view(plan.f, -1).mul_((scale * gain)[:, None])
         u.add_((scale * shift * weight.sum(1) + offset)[:, None])
-        h = functional.elu_(u).view(plan.f, b, -1) @ plan.norm1.pooling(x.dtype)
-        u = x.new_empty(*h.shape[:2], plan.conv2.n_out)
+        h = x.new_empty(plan.f, b, plan.norm1.n_out)
+        plan.norm1.pool(functional.elu_(u).view(plan.f * b, -1), h.view(plan.f * b, -1))
+        u = x.new_empty(plan.f, b, plan.conv2.n_out)
         plan.conv2.forward(h, self.conv_separable_depth.weight.flatten(1).numpy(), u)
         u = self.conv_separable_point.weight.flatten(1) @ u.view(plan.f, -1)
         scale, offset = _affine(self.bnorm_2)
         u.mul_(scale[:, None]).add_(offset[:, None])
-        h = functional.elu_(u).view(plan.f2, b, -1) @ plan.norm2.pooling(x.dtype)
+        h = x.new_empty(plan.f2, b, plan.norm2.n_out)
+        plan.norm2.pool(functional.elu_(u).view(plan.f2 * b, -1), h.view(plan.f2 * b, -1))
         return h.transpose(0, 1).flatten(1)
 
     def _layers(self, x: Tensor) -> Tensor:

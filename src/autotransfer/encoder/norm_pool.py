@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 Array = npt.NDArray[Any]
+
+BLOCK = 512
+"""Time points in a block of pooling: one product up to here, so that longer windows cost no more
+per time point."""
 
 
 @dataclass
@@ -42,14 +47,29 @@ class NormEluPool:
 
     def __init__(self, n_in: int, pool: int, eps: float) -> None:
         self.n_in, self.n_out, self.eps = n_in, n_in // pool, eps
-        matrix = torch.zeros(n_in, self.n_out, dtype=torch.float64)
-        for j in range(self.n_out):
-            matrix[j * pool : (j + 1) * pool, j] = 1 / pool
-        self._pooling = {torch.float64: matrix, torch.float32: matrix.float()}
+        # Long windows go in blocks, each a product with the same small matrix.
+        block = max(1, min(self.n_out, BLOCK // pool))
+        self._blocks = []
+        for start in range(0, self.n_out, block):
+            stop = min(start + block, self.n_out)
+            self._blocks.append((slice(start, stop), slice(start * pool, stop * pool)))
+        matrix = torch.eye(block, dtype=torch.float64).repeat_interleave(pool, 0) / pool
+        self._matrix = {torch.float64: matrix, torch.float32: matrix.float()}
 
-    def pooling(self, dtype: torch.dtype) -> torch.Tensor:
-        """Matrix (n_in, n_out) that averages over pooling windows."""
-        return self._pooling[dtype]
+    def pool(self, e: Tensor, out: Tensor) -> None:
+        """Average e (n, n_in) over pooling windows, into `out` (n, n_out)."""
+        matrix = self._matrix[e.dtype]
+        for few, many in self._blocks:
+            part = matrix[: many.stop - many.start, : few.stop - few.start]
+            torch.mm(e[:, many], part, out=out[:, few])
+
+    def spread(self, grad: Tensor, out: Tensor) -> None:
+        """Gradient of `pool`: from (n, n_out) into `out` (n, n_in)."""
+        matrix = self._matrix[grad.dtype]
+        for few, many in self._blocks:
+            part = matrix[: many.stop - many.start, : few.stop - few.start]
+            torch.mm(grad[:, few], part.mT, out=out[:, many])
+        out[:, self._blocks[-1][1].stop :] = 0  # in no whole window
 
     def forward(
         self, u: Array, q: Array, passing: Array, gain: Array, weight: Array, bias: Array

@@ -44,63 +44,75 @@ class TemporalConv:
         self.padding = kernel_length // 2
         self.n_out = n_times + 2 * self.padding - kernel_length + 1
         self.blocks = self._blocks()
+        self._rows = max(rows.stop - rows.start for rows, _, _ in self.blocks)
         self._matrices: dict[tuple[str, torch.dtype], tuple[Tensor, Array]] = {}
 
-    def _blocks(self) -> list[tuple[slice, slice]]:
-        """Find outputs (rows) and inputs (columns) of the parts of the matrix to multiply."""
+    def _blocks(self) -> list[tuple[slice, slice, slice]]:
+        """Cut time into blocks: outputs, the inputs they see, and these inputs' columns.
+
+        One matrix serves all blocks: its row r has the filter in columns r to r + K - 1, which
+        see the inputs from K // 2 before the block on. Inputs outside the window are zero.
+        """
         n = max(1, self.n_out // BLOCK)
-        edges = [self.n_out * i // n for i in range(n + 1)]
         found = []
-        for start, stop in pairwise(edges):
-            first = max(0, start - self.padding)
-            last = min(self.n_times, stop - self.padding + self.kernel_length - 1)
-            found.append((slice(start, stop), slice(first, last)))
+        for start, stop in pairwise(self.n_out * i // n for i in range(n + 1)):
+            origin = start - self.padding
+            first, last = (
+                max(0, origin),
+                min(self.n_times, stop + self.kernel_length - 1 + origin - start),
+            )
+            found.append(
+                (slice(start, stop), slice(first, last), slice(first - origin, last - origin))
+            )
         return found
 
     def _matrix(self, role: str, dtype: torch.dtype) -> tuple[Tensor, Array]:
-        """Zero matrix (F, n_out, T), and its band (F, n_out, K): entry t, t + k - K // 2."""
+        """Zero matrix (F, rows, rows + K - 1), and its band (F, rows, K)."""
         kept = self._matrices.get((role, dtype))
         if kept is None:
-            width = self.n_times + 2 * self.padding
+            rows, width = self._rows, self._rows + self.kernel_length - 1
             # Memory made under torch.inference_mode could not be written to in a later step.
             with torch.inference_mode(False):
-                padded = torch.zeros(self.n_filters, self.n_out, width, dtype=dtype)
-            array = padded.numpy()
+                matrix = torch.zeros(self.n_filters, rows, width, dtype=dtype)
+            array = matrix.numpy()
             one = array.itemsize
             band = as_strided(
                 array,
-                (self.n_filters, self.n_out, self.kernel_length),
-                (self.n_out * width * one, (width + 1) * one, one),
+                (self.n_filters, rows, self.kernel_length),
+                (rows * width * one, (width + 1) * one, one),
             )
-            kept = (padded[..., self.padding : self.padding + self.n_times], band)
-            self._matrices[role, dtype] = kept
+            kept = self._matrices[role, dtype] = (matrix, band)
         return kept
 
     def forward(self, v: Tensor, filters: Array, out: Tensor) -> None:
         """Apply filters (F, K) to signals (F, n, T), into `out` (F, n, n_out)."""
         matrix, band = self._matrix("filter", v.dtype)
         np.copyto(band, filters[:, None])
-        if len(self.blocks) == 1:
-            torch.bmm(v, matrix.mT, out=out)
-            return
-        for rows, columns in self.blocks:
-            torch.bmm(v[..., columns], matrix[:, rows, columns].mT, out=out[..., rows])
+        for rows, seen, columns in self.blocks:
+            part = matrix[:, : rows.stop - rows.start, columns]
+            torch.bmm(v[..., seen], part.mT, out=out[..., rows])
 
     def signal_gradient(self, grad: Tensor, filters: Array, out: Tensor) -> None:
         """Gradient of the signals, into `out` (F, n, T), from that of the output."""
         matrix, band = self._matrix("filter", grad.dtype)
         np.copyto(band, filters[:, None])
         if len(self.blocks) == 1:
-            torch.bmm(grad, matrix, out=out)
+            torch.bmm(grad, matrix[..., self.blocks[0][2]], out=out)
             return
         out.zero_()
-        for rows, columns in self.blocks:
-            out[..., columns].baddbmm_(grad[..., rows], matrix[:, rows, columns])
+        for rows, seen, columns in self.blocks:
+            part = matrix[:, : rows.stop - rows.start, columns]
+            out[..., seen].baddbmm_(grad[..., rows], part)
 
     def filter_gradient(self, grad: Tensor, v: Tensor) -> Array:
         """Gradient (F, K) of the filters from that of the output and the signals."""
         product, band = self._matrix("product", v.dtype)
-        for rows, columns in self.blocks:
-            torch.bmm(grad[..., rows].mT, v[..., columns], out=product[:, rows, columns])
+        if len(self.blocks) == 1:
+            torch.bmm(grad.mT, v, out=product[..., self.blocks[0][2]])
+        else:
+            product.zero_()
+            for rows, seen, columns in self.blocks:
+                part = product[:, : rows.stop - rows.start, columns]
+                part.baddbmm_(grad[..., rows].mT, v[..., seen])
         summed: Array = band.sum(1)
         return summed

@@ -337,6 +337,8 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
             "measure": self.measure,
             "encoder": self.encoder if isinstance(self.encoder, str) else None,
             "encoder_options": self.encoder_options or {},
+            # With today's defaults, so that later ones do not change an old model.
+            "encoder_made": getattr(self.network_.encoder, "options", None),
             "parameters": settings.to_json(self),
             "n_channels": self.n_channels_,
             "n_times": self.n_times_,

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import platform
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from autotransfer._version import __version__
 from autotransfer.data.normalise import Normaliser, lookup_normaliser
 from autotransfer.data.validate import as_seed
 from autotransfer.encoder.registry import make_encoder
-from autotransfer.errors import ModelFolderError, SettingError
+from autotransfer.errors import KernelLengthWarning, ModelFolderError, SettingError
 from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network
 
@@ -134,7 +136,9 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
     if not isinstance(estimator.encoder, str):
         options["encoder"] = repr(estimator.encoder)  # a module's structure stands for it
     parts = [data, seed, __version__, options, hashlib.sha256(validation.tobytes()).hexdigest()]
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+    # Addresses of functions and objects differ in every process that goes on with the run.
+    text = re.sub(r" at 0x[0-9A-Fa-f]+", "", json.dumps(parts, default=str))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # Options of a fit that a saved model does not need to predict, and that JSON may not hold.
@@ -175,9 +179,11 @@ def rebuild(
         made.n_channels_, made.n_times_ = int(model["n_channels"]), int(model["n_times"])
         made.history_, made.best_epoch_ = list(model["history"]), int(model["best_epoch"])
         shape = (made.n_channels_, made.n_times_)
-        network = Network(
-            make_encoder(spec, *shape, made.sfreq, made.encoder_options), len(made.classes_)
-        )
+        made_with = None if encoder is not None else model.get("encoder_made")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
+            module = make_encoder(spec, *shape, made.sfreq, made_with or made.encoder_options)
+        network = Network(module, len(made.classes_))
         network.load_state_dict(tensors)
         made.normaliser_ = Normaliser.from_state(documents["normalisation"])
         made.normaliser_.transform(np.zeros((1, *shape), np.float32))  # has it these channels?
