@@ -30,16 +30,16 @@ class Recording:
 
 
 RECORDINGS = {
+    "ssvep": Recording("ssvep_exoskeleton", ("channel", "trial"), 0.655, labels=(1, 2, 3)),
+    "erp": Recording("uci_eeg_objects", ("trial", "channel"), 0.640),
     "emg": Recording(
         "myo_emg",
-        ("trial", "train", "channel"),
+        ("trial", "channel"),
         0.735,
         # Gestures show in amplitude, not in slow waves: 0.16 s instead of half a second.
         {"kernel_length": 32},
         n_folds=10,
     ),
-    "ssvep": Recording("ssvep_exoskeleton", ("channel", "trial"), 0.655, labels=(1, 2, 3)),
-    "erp": Recording("uci_eeg_objects", ("trial", "channel"), 0.640),
 }
 
 

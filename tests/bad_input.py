@@ -88,6 +88,7 @@ ONLY_CY = np.where(S == "cy", "wave", Y)
 ONE_LABEL = Y.copy()
 ONE_LABEL[:] = "fist"
 HUGE = changed(X, (9, 1), 3e38)
+ABSENT = "mps" if torch.cuda.is_available() else "cuda"  # no machine has both
 ragged = [np.zeros((2, 64)), np.zeros((2, 60))]
 
 SIGNALS = [
@@ -206,7 +207,7 @@ SETTINGS = [
     row("random_state too large", e.SettingError, "random_state; 2**64", fit, random_state=2**64),
     row("random_state a word", e.SettingError, "random_state; whole number; 'x'", fit, random_state="x"),
     row("device unknown", e.SettingError, "'gpu'; auto, cpu, cuda, mps", fit, device="gpu"),
-    row("device absent", e.SettingError, "no cuda device; 'cpu'", fit, device="cuda"),
+    row("device absent", e.SettingError, f"no {ABSENT} device; 'cpu'", fit, device=ABSENT),
     row("checkpoint a number", e.SettingError, "checkpoint; path; 5", fit, checkpoint=5),
     row("verbose a word", e.SettingError, "verbose; True or False; 'no'", fit, verbose="no"),
     row("folds of two", e.FoldError, "at least 3 subjects; ann, bob", fold, ["ann", "bob"]),

@@ -19,7 +19,8 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL"),
 ]
 
-# One process imports everything and computes nothing; each order makes a copy of it that trains.
+# One process imports everything (torch's optimisers import for seconds when first used, hence the
+# first training); each order makes a copy of it that trains.
 SERVER = """
 import json, os, signal, sys, time
 import numpy as np
@@ -34,10 +35,10 @@ def die(*_):
 
 
 def train(order):
-    data = make_subjects(n_subjects=5, n_trials=40, n_channels=4, n_times=64, random_state=3)
+    data = make_subjects(n_subjects=5, n_trials=24, n_channels=4, n_times=64, random_state=3)
     clf = CensoredClassifier(
         encoder_options={"F1": 4, "kernel_length": 16, "depthwise_kernel_length": 4},
-        max_epochs=60, patience=60, subjects_per_batch=2, trials_per_subject=8, random_state=5,
+        max_epochs=order["epochs"], patience=100, subjects_per_batch=2, trials_per_subject=8, random_state=5,
         device="cpu", verbose=False, checkpoint=order["checkpoint"], checkpoint_every=2,
     )
     if order["die"]:
@@ -58,9 +59,11 @@ def train(order):
     clf.fit(data.X, data.y, subject=data.subject)
     weights = {k: v.numpy() for k, v in clf.network_.state_dict().items()}
     history = [[e["epoch"], e["task_loss"], e["validation_loss"]] for e in clf.history_]
-    np.savez(order["out"], history=history, best=clf.best_epoch_, **weights)
+    with open(order["out"], "wb") as file:
+        np.savez(file, history=history, best=clf.best_epoch_, **weights)
 
 
+train({"checkpoint": None, "out": os.devnull, "die": None, "epochs": 1})
 for line in sys.stdin:
     order = json.loads(line)
     pid = os.fork()
@@ -97,6 +100,7 @@ class Server:
             "checkpoint": checkpoint and str(checkpoint),
             "die": die,
             "kill_after": kill_after,
+            "epochs": 60,
         }
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()

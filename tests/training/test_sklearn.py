@@ -82,8 +82,8 @@ def test_get_and_set_params():
     assert clf.set_params(patience=3, normalise="trial") is clf
     assert clf.get_params()["patience"] == 3
     assert clf.normalise == "trial"
-    with pytest.raises(ValueError, match="Invalid parameter 'strenght'"):
-        clf.set_params(strenght=1)
+    with pytest.raises(ValueError, match="Invalid parameter 'lambda_'"):
+        clf.set_params(lambda_=1)
 
 
 def test_a_clone_has_equal_options_and_no_memory(data):
