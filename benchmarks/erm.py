@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -97,6 +98,18 @@ def run(job: Job) -> dict[str, Any]:
     }
 
 
+def _leave_with_parent() -> None:
+    """End this worker when its driver is gone; a pool's orphans would go on for hours."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def run_all(todo: list[Job], keep: Path | None, workers: int) -> dict[Job, dict[str, Any]]:
     """Run jobs in processes; what is finished is kept at once."""
     found: dict[str, dict[str, Any]] = {}
@@ -107,7 +120,9 @@ def run_all(todo: list[Job], keep: Path | None, workers: int) -> dict[Job, dict[
     # One thread each: two on a busy machine are slower than one. Set before the workers start.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
     start = time.monotonic()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_leave_with_parent
+    ) as pool:
         running = {pool.submit(run, job): job for job in missing}
         for i, done in enumerate(as_completed(running), 1):
             job = running[done]

@@ -38,8 +38,9 @@ def train(order):
     data = make_subjects(n_subjects=5, n_trials=24, n_channels=4, n_times=64, random_state=3)
     clf = CensoredClassifier(
         encoder_options={"F1": 4, "kernel_length": 16, "depthwise_kernel_length": 4},
-        max_epochs=order["epochs"], patience=100, subjects_per_batch=2, trials_per_subject=8, random_state=5,
-        device="cpu", verbose=False, checkpoint=order["checkpoint"], checkpoint_every=2,
+        max_epochs=order["epochs"], patience=100, subjects_per_batch=2, trials_per_subject=8,
+        random_state=5, device="cpu", verbose=False,
+        checkpoint=order["checkpoint"], checkpoint_every=2,
     )
     if order["die"]:
         name = {"half": "fsync", "renamed": "replace"}[order["die"]]
@@ -100,7 +101,7 @@ class Server:
             "checkpoint": checkpoint and str(checkpoint),
             "die": die,
             "kill_after": kill_after,
-            "epochs": 60,
+            "epochs": 40,
         }
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from numbers import Integral
 from typing import Any
 
 import numpy.typing as npt
@@ -30,8 +31,8 @@ from autotransfer.errors import (
 
 Array = npt.NDArray[Any]
 
-PAPER_RATE = 128.0
-"""Sampling rate (Hz) at which EEGNet's default lengths in samples were chosen."""
+PAPER_RATE, PAPER_LENGTH = 128.0, 64
+"""Sampling rate (Hz) for which EEGNet's lengths were chosen, and its temporal filters' length."""
 
 
 class EEGNet(nn.Module):
@@ -51,8 +52,8 @@ class EEGNet(nn.Module):
     F1, D, F2 : int
         Temporal filters, spatial filters for each, pointwise filters (F1 * D by default).
     kernel_length, depthwise_kernel_length : int
-        Length in samples of the temporal filters, and of the second temporal filters after the
-        first pooling.
+        Length in samples of the temporal filters (64 by default, with a warning where that does
+        not fit), and of the second temporal filters after the first pooling.
     pool1, pool2 : int
         Pooling windows.
     kernel_seconds : float, optional
@@ -100,7 +101,7 @@ class EEGNet(nn.Module):
         F1: int = 8,
         D: int = 2,
         F2: int | None = None,
-        kernel_length: int = 64,
+        kernel_length: int | None = None,
         depthwise_kernel_length: int = 16,
         pool1: int = 4,
         pool2: int = 8,
@@ -111,9 +112,12 @@ class EEGNet(nn.Module):
         drop_prob: float = 0.25,
     ) -> None:
         super().__init__()
+        by_default = kernel_length is None and kernel_seconds is None
         if kernel_seconds is not None:
             kernel_length, pool1 = _in_samples(kernel_seconds, sfreq)
-        _check_positive(
+        elif kernel_length is None:
+            kernel_length = PAPER_LENGTH
+        sizes = _whole(
             n_channels=n_channels,
             n_times=n_times,
             F1=F1,
@@ -126,22 +130,17 @@ class EEGNet(nn.Module):
         )
         if not 0.0 <= drop_prob < 1.0:
             raise SettingError(f"drop_prob must lie in [0, 1), not {drop_prob}.")
-        self.n_channels, self.n_times, self.sfreq = n_channels, n_times, sfreq
+        self.n_channels, self.n_times = sizes.pop("n_channels"), sizes.pop("n_times")
+        self.sfreq = sfreq
+        if by_default:
+            _warn_if_unfit(n_times, sfreq)
         self.options: dict[str, Any] = {
-            "F1": F1,
-            "D": D,
-            "F2": F1 * D if F2 is None else F2,
-            "kernel_length": kernel_length,
-            "depthwise_kernel_length": depthwise_kernel_length,
-            "pool1": pool1,
-            "pool2": pool2,
+            **sizes,
             "max_norm": max_norm,
             "batch_norm_momentum": batch_norm_momentum,
             "batch_norm_eps": batch_norm_eps,
             "drop_prob": drop_prob,
         }
-        if kernel_seconds is None and kernel_length == 64:
-            _warn_if_unfit(kernel_length, n_times, sfreq)
         self._plan = Plan(n_times, self.options)
         if min(self._plan.norm1.n_out, self._plan.norm2.n_out) < 1:
             raise WindowTooShortError(
@@ -316,10 +315,12 @@ def _affine(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     return scale, norm.bias - scale * mean
 
 
-def _check_positive(**lengths: int) -> None:
-    for name, value in lengths.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def _whole(**sizes: int) -> dict[str, int]:
+    """Check that sizes are whole numbers of at least 1."""
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    return {name: int(value) for name, value in sizes.items()}
 
 
 def _in_samples(kernel_seconds: float, sfreq: float | None) -> tuple[int, int]:
@@ -334,7 +335,7 @@ def _in_samples(kernel_seconds: float, sfreq: float | None) -> tuple[int, int]:
     return max(1, round(kernel_seconds * sfreq)), max(1, round(sfreq * 4 / PAPER_RATE))
 
 
-def _warn_if_unfit(kernel_length: int, n_times: int, sfreq: float | None) -> None:
+def _warn_if_unfit(n_times: int, sfreq: float | None) -> None:
     """Say when EEGNet's default of 64 samples is not half a second, or not within the window."""
     if sfreq is not None and not 1 / 1.6 <= sfreq / PAPER_RATE <= 1.6:
         warnings.warn(
@@ -344,7 +345,7 @@ def _warn_if_unfit(kernel_length: int, n_times: int, sfreq: float | None) -> Non
             KernelLengthWarning,
             stacklevel=3,
         )
-    elif kernel_length > n_times:
+    elif n_times < PAPER_LENGTH:
         warnings.warn(
             f"EEGNet's default temporal filter of 64 samples is longer than the trials "
             f"({n_times} time points). Give a smaller kernel_length (or kernel_seconds).",

@@ -8,18 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.dataset import fingerprint
-from autotransfer.data.normalise import Normaliser
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import as_labels, as_sampling_rate, as_trials, as_weights
-from autotransfer.encoder.registry import make_encoder
+from autotransfer.data.validate import as_labels, as_trials, as_weights
 from autotransfer.errors import (
     ChannelMismatchError,
     LabelError,
@@ -29,11 +25,8 @@ from autotransfer.errors import (
     some,
 )
 from autotransfer.training import model_folder, settings
-from autotransfer.training.feed import Feed
+from autotransfer.training.fit import fit_fold
 from autotransfer.training.infer import encode_trials
-from autotransfer.training.loop import LoopOptions, train
-from autotransfer.training.network import Network
-from autotransfer.training.task_loss import class_weights
 
 Array = npt.NDArray[Any]
 
@@ -195,75 +188,38 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
             )
         seed = settings.seed(self.random_state)
         fold = hold_out(subject, self.validation, seed)
-        identity = fingerprint(trials, y, subject, finite=True)
-        return self._fit(trials, codes, fold, seed, identity)
+        data = fingerprint(trials, y, subject, finite=True)
+        return self._fit(trials, codes, fold, seed, data)
 
-    def _fit(self, X: TrialArray, codes: Array, fold: Fold, seed: int, identity: str) -> Self:
+    def _fit(self, X: TrialArray, codes: Array, fold: Fold, seed: int, data: str) -> Self:
         """Train on ``fold.train`` with the stopping point from ``fold.validation``."""
-        absent = np.setdiff1d(np.arange(len(self.classes_)), codes[fold.train])
-        if len(absent):
-            raise LabelError(
-                f"Class {some(self.classes_[absent].tolist())} has no trial among the training "
-                f"subjects {some(fold.subjects('train'))}. Let other subjects validate, or leave "
-                "the class out."
-            )
-        device = settings.device(self.device)
-        _, channels, times = X.shape
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            sfreq = as_sampling_rate(self.sfreq)
-            made = make_encoder(self.encoder, channels, times, sfreq, self.encoder_options)
-            network = Network(made, len(self.classes_)).to(device)
-        normaliser = Normaliser(self.normalise).fit(X, fold.train)
-        used = np.union1d(fold.train, fold.validation)
-        feed = Feed(X, used, normaliser, network, device, self.memory_budget)
-        batches = SubjectBatches(
-            codes,
-            fold.subject,
-            self.subjects_per_batch,
-            self.trials_per_subject,
-            trials=fold.train,
-            seed=seed,
-        )
-        options = LoopOptions(
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            max_epochs=self.max_epochs,
-            patience=self.patience,
-            seed=seed,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            checkpoint_every=self.checkpoint_every,
-            identity=settings.identity(self, identity, fold.validation, seed),
-            verbose=bool(self.verbose),
-        )
-        weights = class_weights(codes[fold.train], len(self.classes_))
-        progress = train(network, feed, fold, batches, codes, weights, options)
+        network, normaliser, progress = fit_fold(self, X, codes, self.classes_, fold, seed, data)
         self.network_, self.normaliser_ = network, normaliser
-        self.n_channels_, self.n_times_ = channels, times
+        _, self.n_channels_, self.n_times_ = X.shape
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch
         self.training_subjects_ = fold.subjects("train")
         self.validation_subjects_ = fold.subjects("validation")
+        scores = {}
+        if len(fold.validation):
+            predicted = self._encode(X.take(fold.validation), logits=True).argmax(1)
+            scores = {
+                "validation_balanced_accuracy": _balanced_accuracy(
+                    codes[fold.validation], predicted
+                ),
+                "validation_loss": progress.best_loss,
+            }
         self.provenance_ = {
             **settings.versions(),
-            "data_fingerprint": identity,
+            "data_fingerprint": data,
             "seed": seed,
-            "n_trials": len(used),
+            "n_trials": len(fold.train) + len(fold.validation),
             "training_subjects": [str(s) for s in self.training_subjects_],
             "validation_subjects": [str(s) for s in self.validation_subjects_],
             "epochs": progress.epoch,
             "best_epoch": progress.best_epoch,
-            "scores": self._scores(X, codes, fold),
+            "scores": scores,
         }
         return self
-
-    def _scores(self, X: TrialArray, codes: Array, fold: Fold) -> dict[str, float]:
-        """Scores of the kept weights on the validation subjects."""
-        if len(fold.validation) == 0:
-            return {}
-        predicted = self._encode(X.take(fold.validation), logits=True).argmax(1)
-        score = _balanced_accuracy(codes[fold.validation], predicted)
-        best = self.history_[self.best_epoch_ - 1]["validation_loss"]
-        return {"validation_balanced_accuracy": score, "validation_loss": best}
 
     def _signals(self, X: Any) -> TrialArray:
         """Check signals to be predicted."""

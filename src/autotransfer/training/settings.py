@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from sklearn.utils import check_random_state
-from torch import Tensor
+from torch import Tensor, nn
 
 from autotransfer._version import __version__
 from autotransfer.data.normalise import Normaliser, lookup_normaliser
@@ -133,8 +133,12 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
     options = estimator.get_params(deep=False)
     for name in ("checkpoint", "checkpoint_every", "verbose", "random_state", "validation"):
         options.pop(name, None)  # a subclass may have fewer options
-    if not isinstance(estimator.encoder, str):
-        options["encoder"] = repr(estimator.encoder)  # a module's structure stands for it
+    if isinstance(estimator.encoder, nn.Module):
+        # Its structure and its first weights stand for a module.
+        digest = hashlib.sha256(repr(estimator.encoder).encode())
+        for tensor in estimator.encoder.state_dict().values():
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        options["encoder"] = digest.hexdigest()
     parts = [data, seed, __version__, options, hashlib.sha256(validation.tobytes()).hexdigest()]
     # Addresses of functions and objects differ in every process that goes on with the run.
     text = re.sub(r" at 0x[0-9A-Fa-f]+", "", json.dumps(parts, default=str))

@@ -1,0 +1,102 @@
+"""Train a setting on a fold: what `CensoredClassifier.fit` does, once its input is checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from autotransfer.data.batches import SubjectBatches
+from autotransfer.data.normalise import Normaliser
+from autotransfer.data.splits import Fold
+from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import as_sampling_rate
+from autotransfer.encoder.registry import make_encoder
+from autotransfer.errors import LabelError, some
+from autotransfer.training import settings
+from autotransfer.training.feed import Feed
+from autotransfer.training.loop import LoopOptions, Progress, train
+from autotransfer.training.network import Network
+from autotransfer.training.task_loss import class_weights
+
+
+def fit_fold(
+    estimator: Any,
+    X: TrialArray,
+    codes: npt.NDArray[np.intp],
+    classes: npt.NDArray[Any],
+    fold: Fold,
+    seed: int,
+    data: str,
+) -> tuple[Network, Normaliser, Progress]:
+    """Train on ``fold.train``, stop by ``fold.validation``, look at nothing else.
+
+    Parameters
+    ----------
+    estimator : CensoredClassifier
+        Whose options say how.
+    X : TrialArray of shape (n_trials, C, T)
+        Signals of all trials.
+    codes : array of int of shape (n_trials,)
+        Class numbers: positions in `classes`.
+    classes : array of shape (n_classes,)
+        Labels.
+    fold : Fold
+        Who trains and who validates.
+    seed : int
+        Of weights, batches and dropout.
+    data : str
+        Fingerprint of the data, for the checkpoint.
+
+    Returns
+    -------
+    network : Network
+        With the weights of the least validation loss.
+    normaliser : Normaliser
+        Fitted on the training subjects.
+    progress : Progress
+        With the history.
+    """
+    absent = np.setdiff1d(np.arange(len(classes)), codes[fold.train])
+    if len(absent):
+        raise LabelError(
+            f"Class {some(classes[absent].tolist())} has no trial among the training "
+            f"subjects {some(fold.subjects('train'))}. Let other subjects validate, or leave "
+            "the class out."
+        )
+    device = settings.device(estimator.device)
+    _, channels, times = X.shape
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        sfreq = as_sampling_rate(estimator.sfreq)
+        encoder = make_encoder(estimator.encoder, channels, times, sfreq, estimator.encoder_options)
+        network = Network(encoder, len(classes)).to(device)
+    normaliser = Normaliser(estimator.normalise).fit(X, fold.train)
+    used = np.union1d(fold.train, fold.validation)
+    feed = Feed(X, used, normaliser, network, device, estimator.memory_budget)
+    batches = SubjectBatches(
+        codes,
+        fold.subject,
+        estimator.subjects_per_batch,
+        estimator.trials_per_subject,
+        trials=fold.train,
+        seed=seed,
+    )
+    checkpoint = estimator.checkpoint
+    options = LoopOptions(
+        learning_rate=estimator.learning_rate,
+        weight_decay=estimator.weight_decay,
+        max_epochs=estimator.max_epochs,
+        patience=estimator.patience,
+        seed=seed,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        checkpoint_every=estimator.checkpoint_every,
+        identity=settings.identity(estimator, data, fold.validation, seed),
+        verbose=bool(estimator.verbose),
+    )
+    weights = class_weights(codes[fold.train], len(classes))
+    progress = train(network, feed, fold, batches, codes, weights, options)
+    return network, normaliser, progress
