@@ -21,7 +21,7 @@ GOAL = 2.0
 
 def make(n_subjects: int) -> SubjectBatches:
     n = n_subjects * TRIALS
-    return SubjectBatches(np.arange(n) % 4, np.repeat(np.arange(n_subjects), TRIALS))
+    return SubjectBatches(np.arange(n) % 4, np.repeat(np.arange(n_subjects), TRIALS), 8, 16)
 
 
 def start_seconds(batches: SubjectBatches, number: int, repeats: int) -> float:

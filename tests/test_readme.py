@@ -1,5 +1,6 @@
-"""The README works when pasted: its Python blocks run, in order, in an empty folder."""
+"""The README works when pasted, and its figures are those that were measured."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -19,3 +20,13 @@ def test_readme_runs_as_pasted(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "demo.model" / "weights.safetensors").is_file()
     assert len(names["result"]["test_score"]) == 8
     assert capsys.readouterr().out
+
+
+def test_figures_are_those_of_the_results():
+    file = README.parent / "benchmarks" / "figures.py"
+    spec = importlib.util.spec_from_file_location("figures", file)
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    text = README.read_text()
+    assert "speed-up" in text
+    assert figures.with_figures(text) == text, "run python benchmarks/figures.py"

@@ -1,0 +1,76 @@
+"""Write the README's figures from the files in `benchmarks/results/`.
+
+    python benchmarks/eegnet_step.py --json benchmarks/results/eegnet_step.json    (and so on)
+    python benchmarks/figures.py
+
+A test fails when the README and the files differ, so no figure is typed in by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+README = Path(__file__).parents[1] / "README.md"
+START, END = "<!-- figures: made by benchmarks/figures.py -->", "<!-- end of figures -->"
+
+TABLES = {
+    "erm": (
+        "Uncensored EEGNet on people it has never seen (balanced accuracy; each fold validates on "
+        "one person or group and tests on the next). 'Simple pipeline' is an untuned classical "
+        "one on the same recordings, from their description, leave-one-subject-out.",
+        ("data", "normalise", "subjects", "mean", "sd", "lower quartile", "worst",
+         "simple pipeline"),
+    ),
+    "batch_norm_momentum": (
+        "Momentum of batch norm in EEGNet (braindecode has 0.01, we have 0.1), at most 60 epochs.",
+        ("data", "momentum", "mean", "lower quartile", "worst", "paired Wilcoxon p"),
+    ),
+    "eegnet_step": (
+        "A training step of EEGNet, layer by layer and fused (the same function; CPU time, one "
+        "thread).",
+        ("channels x times, batch", "literal ms", "fused, cached ms", "speed-up",
+         "speed-up per batch"),
+    ),
+    "training_overhead": (
+        "An epoch of `fit` against the bare loop of the same network on tensors in memory.",
+        ("channels x times, batch", "bare ms", "fit ms", "fit / bare"),
+    ),
+    "batches": ("Drawing a batch of 8 subjects x 8 trials.", None),
+}  # fmt: skip
+
+
+def table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
+    """Write rows as a Markdown table."""
+    columns = columns or tuple(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for row in rows:
+        cells = (f"{v:.3g}" if isinstance(v, float) else str(v) for v in map(row.get, columns))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def figures() -> str:
+    """Make the section from the files that are there."""
+    parts = []
+    for name, (words, columns) in TABLES.items():
+        file = RESULTS / f"{name}.json"
+        if file.exists():
+            found = json.loads(file.read_text())
+            machine = ", ".join(f"{k} {v}" for k, v in found["machine"].items())
+            command = f"`python benchmarks/{name}.py` ({machine})"
+            parts.append(f"{words}\n{command}:\n\n{table(found['rows'], columns)}")
+    return "\n\n".join(parts)
+
+
+def with_figures(readme: str) -> str:
+    """Put the section into the README's text."""
+    before, _, rest = readme.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}\n{figures()}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    README.write_text(with_figures(README.read_text()))
