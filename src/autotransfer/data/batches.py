@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from autotransfer.data.trials import Index
-from autotransfer.data.validate import as_labels, as_seed, as_trial_numbers
-from autotransfer.errors import EmptyDataError, SettingError
+from autotransfer.data.validate import as_count, as_labels, as_seed, as_trial_numbers
+from autotransfer.errors import EmptyDataError
 
 
 class SubjectBatches:
@@ -68,20 +68,14 @@ class SubjectBatches:
         trials: Index | None = None,
         seed: int = 0,
     ) -> None:
-        for name, value in (
-            ("subjects_per_batch", subjects_per_batch),
-            ("trials_per_subject", trials_per_subject),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        self.subjects_per_batch = as_count(subjects_per_batch, "subjects_per_batch")
+        self.trials_per_subject = as_count(trials_per_subject, "trials_per_subject")
         subject = as_labels(subject, "subject")
         y = as_labels(y, "y", len(subject))
         n = len(subject)
         trials = np.arange(n) if trials is None else as_trial_numbers(trials, n)
         if len(trials) == 0:
             raise EmptyDataError("There are no trials to draw batches from. Give at least one.")
-        self.subjects_per_batch = int(subjects_per_batch)
-        self.trials_per_subject = int(trials_per_subject)
         self.seed = as_seed(seed, "seed")
         s = np.unique(subject[trials], return_inverse=True)[1]
         c = np.unique(y[trials], return_inverse=True)[1]

@@ -147,8 +147,9 @@ def require_finite(block: npt.NDArray[Any], start: int = 0, subject: Labels | No
     """
     # One product tells that all is well; a sum of squares can also overflow, so it is not proof.
     flat = block.reshape(-1)
-    if np.isfinite(np.dot(flat, flat)):
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.dot(flat, flat)):
+            return
     limit = np.finfo(np.float32).max / block.shape[2]
     finite = np.isfinite(block)
     trials, channels = np.nonzero(~finite.all(2))
@@ -210,6 +211,13 @@ def as_seed(value: Any, name: str = "random_state") -> int:
     """Check a seed: a whole number that numpy's and torch's generators take."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**64:
         raise SettingError(f"{name} must be a whole number from 0 to below 2**64, not {value!r}.")
+    return int(value)
+
+
+def as_count(value: Any, name: str) -> int:
+    """Check a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
     return int(value)
 
 

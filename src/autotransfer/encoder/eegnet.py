@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from numbers import Integral
 from typing import Any
 
 import numpy.typing as npt
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from autotransfer.data.validate import as_count
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
@@ -117,17 +117,18 @@ class EEGNet(nn.Module):
             kernel_length, pool1 = _in_samples(kernel_seconds, sfreq)
         elif kernel_length is None:
             kernel_length = PAPER_LENGTH
-        sizes = _whole(
-            n_channels=n_channels,
-            n_times=n_times,
-            F1=F1,
-            D=D,
-            F2=F1 * D if F2 is None else F2,
-            kernel_length=kernel_length,
-            depthwise_kernel_length=depthwise_kernel_length,
-            pool1=pool1,
-            pool2=pool2,
-        )
+        given = {
+            "n_channels": n_channels,
+            "n_times": n_times,
+            "F1": F1,
+            "D": D,
+            "F2": F1 * D if F2 is None else F2,
+            "kernel_length": kernel_length,
+            "depthwise_kernel_length": depthwise_kernel_length,
+            "pool1": pool1,
+            "pool2": pool2,
+        }
+        sizes = {name: as_count(value, name) for name, value in given.items()}
         if not 0.0 <= drop_prob < 1.0:
             raise SettingError(f"drop_prob must lie in [0, 1), not {drop_prob}.")
         self.n_channels, self.n_times = sizes.pop("n_channels"), sizes.pop("n_times")
@@ -313,14 +314,6 @@ def _affine(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     assert var is not None
     scale = norm.weight * torch.rsqrt(var + norm.eps)
     return scale, norm.bias - scale * mean
-
-
-def _whole(**sizes: int) -> dict[str, int]:
-    """Check that sizes are whole numbers of at least 1."""
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
-    return {name: int(value) for name, value in sizes.items()}
 
 
 def _in_samples(kernel_seconds: float, sfreq: float | None) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from autotransfer._version import __version__
 from autotransfer.data.normalise import Normaliser, lookup_normaliser
-from autotransfer.data.validate import as_seed
+from autotransfer.data.validate import as_count, as_seed
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import KernelLengthWarning, ModelFolderError, SettingError
 from autotransfer.training.model_folder import labels_from_json
@@ -45,9 +45,7 @@ def check(estimator: Any) -> None:
         "subjects_per_batch",
         "trials_per_subject",
     ):
-        value = getattr(estimator, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        as_count(getattr(estimator, name), name)
     for name, words in (
         ("learning_rate", "above 0"),
         ("weight_decay", "of at least 0"),
