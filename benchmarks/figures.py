@@ -38,7 +38,7 @@ TABLES = {
         "An epoch of `fit` against the bare loop of the same network on tensors in memory.",
         ("channels x times, batch", "bare ms", "fit ms", "fit / bare"),
     ),
-    "batches": ("Drawing a batch of 8 subjects x 8 trials.", None),
+    "batches": ("Drawing a batch of 8 subjects x 16 trials (`SubjectBatches`).", None),
 }  # fmt: skip
 
 

@@ -47,13 +47,16 @@ class NormEluPool:
 
     def __init__(self, n_in: int, pool: int, eps: float) -> None:
         self.n_in, self.n_out, self.eps = n_in, n_in // pool, eps
-        # Long windows go in blocks, each a product with the same small matrix.
+        # Long windows go in blocks, each a product with the same small matrix. What fills no whole
+        # window belongs to the last block, and has rows of zeros.
         block = max(1, min(self.n_out, BLOCK // pool))
         self._blocks = []
         for start in range(0, self.n_out, block):
             stop = min(start + block, self.n_out)
-            self._blocks.append((slice(start, stop), slice(start * pool, stop * pool)))
+            last = n_in if stop == self.n_out else stop * pool
+            self._blocks.append((slice(start, stop), slice(start * pool, last)))
         matrix = torch.eye(block, dtype=torch.float64).repeat_interleave(pool, 0) / pool
+        matrix = torch.cat([matrix, matrix.new_zeros(pool - 1, block)])
         self._matrix = {torch.float64: matrix, torch.float32: matrix.float()}
 
     def pool(self, e: Tensor, out: Tensor) -> None:
@@ -69,7 +72,6 @@ class NormEluPool:
         for few, many in self._blocks:
             part = matrix[: many.stop - many.start, : few.stop - few.start]
             torch.mm(grad[:, few], part.mT, out=out[:, many])
-        out[:, self._blocks[-1][1].stop :] = 0  # in no whole window
 
     def forward(
         self, u: Array, q: Array, passing: Array, gain: Array, weight: Array, bias: Array
