@@ -76,17 +76,24 @@ class Feed:
                     piece = prepare(x[i : i + 256])  # type: ignore[operator]
                     self._stats[start + i : start + i + len(piece)] = piece
 
+    def signals(self, trials: Index) -> Tensor:
+        """Signals (B, C, T) of some trials."""
+        if self.kept:
+            rows = torch.from_numpy(self._row[trials]).to(self._device)
+            return self._x.index_select(1, rows).transpose(0, 1)
+        block = torch.from_numpy(self._normaliser.transform(self._X[trials]))
+        return block.to(self._device, non_blocking=True)
+
     def batch(self, trials: Index) -> tuple[Tensor, Tensor | None]:
         """Signals (B, C, T) and prepared statistics (B, S), if any, of some trials."""
-        if self.kept:
-            rows = torch.from_numpy(self._row[trials])
-            x = self._x.index_select(1, rows.to(self._device)).transpose(0, 1)
-            return x, None if self._stats is None else self._stats.index_select(0, rows)
-        block = torch.from_numpy(self._normaliser.transform(self._X[trials]))
-        return block.to(self._device, non_blocking=True), None
+        if not self.kept or self._stats is None:
+            return self.signals(trials), None
+        rows = torch.from_numpy(self._row[trials])
+        return self.signals(trials), self._stats.index_select(0, rows)
 
     def blocks(self, trials: Index, size: int = 256) -> Iterator[tuple[slice, Tensor]]:
         """Walk over trials in order: (place in `trials`, signals)."""
         for start in range(0, len(trials), size):
             where = slice(start, min(start + size, len(trials)))
-            yield where, self.batch(trials[where])[0]
+            # Statistics serve training steps only: none are fetched to validate.
+            yield where, self.signals(trials[where])
