@@ -9,14 +9,10 @@ folds are kept in --keep FILE: the same command goes on where it was stopped.
 from __future__ import annotations
 
 import json
-import os
-import threading
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +20,8 @@ import numpy as np
 import torch
 
 import autotransfer as at
+import pool
 import report
-from autotransfer.training.progress import duration
 from recordings import RECORDINGS, Recording
 
 
@@ -98,46 +94,18 @@ def run(job: Job) -> dict[str, Any]:
     }
 
 
-def _leave_with_parent() -> None:
-    """End this worker when its driver is gone; a pool's orphans would go on for hours."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+def describe(job: Job, result: dict[str, Any]) -> str:
+    """Tell of a finished fold."""
+    score = np.mean(list(result["test"].values()))
+    return (
+        f"{job.dataset} {job.normalise} fold {job.fold}: {score:.3f} after {result['epochs']} "
+        "epochs"
+    )
 
 
 def run_all(todo: list[Job], keep: Path | None, workers: int) -> dict[Job, dict[str, Any]]:
     """Run jobs in processes; what is finished is kept at once."""
-    found: dict[str, dict[str, Any]] = {}
-    if keep is not None and keep.exists():
-        lines = keep.read_text().splitlines()
-        found = {entry["key"]: entry["result"] for entry in map(json.loads, lines)}
-    missing = [job for job in todo if job.key not in found]
-    # One thread each: two on a busy machine are slower than one. Set before the workers start.
-    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
-    start = time.monotonic()
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_leave_with_parent
-    ) as pool:
-        running = {pool.submit(run, job): job for job in missing}
-        for i, done in enumerate(as_completed(running), 1):
-            job = running[done]
-            found[job.key] = done.result()
-            if keep is not None:
-                with keep.open("a") as file:
-                    file.write(json.dumps({"key": job.key, "result": found[job.key]}) + "\n")
-            left = (time.monotonic() - start) / i * (len(missing) - i)
-            score = np.mean(list(found[job.key]["test"].values()))
-            print(
-                f"{i}/{len(missing)} {job.dataset} {job.normalise} fold {job.fold}: {score:.3f} "
-                f"after {found[job.key]['epochs']} epochs, {duration(left)} left",
-                flush=True,
-            )
-    return {job: found[job.key] for job in todo}
+    return pool.run_all(run, todo, keep, workers, describe)
 
 
 def summarise(results: dict[Job, dict[str, Any]]) -> list[dict[str, Any]]:

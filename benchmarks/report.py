@@ -43,6 +43,17 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
+def show(title: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a table."""
+    table = Table(title=title)
+    for column in rows[0]:
+        table.add_column(column, justify="right" if _number(rows[0][column]) else "left")
+    for row in rows:
+        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
+    # A log file has no width; tables must not be folded in it.
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
 def finish(
     args: argparse.Namespace,
     title: str,
@@ -51,13 +62,7 @@ def finish(
     **more: Any,
 ) -> None:
     """Print the table, write the JSON file, name every goal that was missed."""
-    table = Table(title=title)
-    for column in rows[0]:
-        table.add_column(column, justify="right" if _number(rows[0][column]) else "left")
-    for row in rows:
-        table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
-    # A log file has no width; tables must not be folded in it.
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    show(title, rows)
     missed = [goal for goal in goals if not goal.kept]
     for goal in goals:
         print(("met    " if goal.kept else "MISSED ") + str(goal))

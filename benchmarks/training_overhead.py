@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from statistics import median
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -32,9 +33,10 @@ GOAL = 1.10
 class Clock(EpochProgress):
     """Reads the CPU time at the end of every epoch of `fit`."""
 
-    ends: list[float] = []
+    ends: ClassVar[list[float]] = []
 
     def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
+        """Read the clock."""
         self.ends.append(time.process_time())
         super().epoch(epoch, loss, best, patience_left)
 

@@ -187,7 +187,24 @@ LABELS = [
 ]  # fmt: skip
 
 SETTINGS = [
-    row("measure unknown", e.SettingError, "measure='mdm'; None", fit, measure="mdm"),
+    row("measure unknown", e.SettingError, "measure 'mdm'; 'mmd'; began", fit, measure="mdm"),
+    row("measure a thing", e.SettingError, "measure 7; adversary", fit, measure=7),
+    row("measure a list", e.SettingError, "measure ['mmd']; adversary", fit, measure=["mmd"]),
+    row("measure a class", e.SettingError, "no measure; adversary", fit, measure=dict),
+    row("mode unknown", e.SettingError, "mode 'conditionall'; 'conditional'; marginal", fit, measure="mmd", mode="conditionall"),
+    row("mode unknown without measure", e.SettingError, "mode 'all'; marginal", fit, mode="all"),
+    row("measure option unknown", e.SettingError, "'mmd'; sigma; length_scale", fit, measure="mmd", measure_options={"sigma": 1}),
+    row("measure option value", e.SettingError, "gamma; -1", fit, measure="mige", measure_options={"gamma": -1}),
+    row("measure option word", e.SettingError, "pairs='some'; bernoulli", fit, measure="pairmmd", measure_options={"pairs": "some"}),
+    row("score estimator", e.SettingError, "'sgee'; ssge", fit, measure="mige", measure_options={"estimator": "sgee"}),
+    row("length scale", e.SettingError, "'mean'; median", fit, measure="mmd", measure_options={"length_scale": "mean"}),
+    row("length scale a list", e.SettingError, "[1]; median", fit, measure="mmd", measure_options={"length_scale": [1]}),
+    row("critic steps", e.SettingError, "n_critic; 0", fit, measure="adversary", measure_options={"n_critic": 0}),
+    row("measure options a list", e.SettingError, "measure_options; dict; ['gamma']", fit, measure="mige", measure_options=["gamma"]),
+    *(row(f"strength {value!r}", e.SettingError, f"strength; at least 0; {value!r}", fit, measure="mmd", strength=value)
+      for value in (-1, float("nan"), "strong", True)),
+    *(row(f"warmup_epochs {value!r}", e.SettingError, f"warmup_epochs; {value!r}", fit, measure="mmd", warmup_epochs=value)
+      for value in (-1, 0.5, "few")),
     row("encoder unknown", e.SettingError, "'egnet'; 'eegnet'", fit, encoder="egnet"),
     row("encoder thing", e.SettingError, "nn.Module; int", fit, encoder=7),
     row("encoder option unknown", e.SettingError, "kernel; kernel_length", fit, encoder_options={"kernel": 3}),

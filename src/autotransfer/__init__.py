@@ -8,10 +8,12 @@ from autotransfer.data import (
     check,
     combine,
     load,
+    make_leak,
     make_subjects,
 )
 from autotransfer.encoder import EEGNet
 from autotransfer.errors import AutoTransferError, AutoTransferWarning
+from autotransfer.report import leakage
 from autotransfer.training import CensoredClassifier
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "__version__",
     "check",
     "combine",
+    "leakage",
     "load",
+    "make_leak",
     "make_subjects",
 ]

@@ -119,6 +119,22 @@ class TrainingWarning(AutoTransferWarning):
     """Training ended in a way that should be looked at."""
 
 
+class CriticDeadWarning(TrainingWarning):
+    """A censor's critic never told subjects apart."""
+
+
+class CriticWinsWarning(TrainingWarning):
+    """A censor's critic still told subjects apart when training ended."""
+
+
+class LatentCollapseWarning(TrainingWarning):
+    """The latent shrank to almost nothing under a penalty."""
+
+
+class LatentExplosionWarning(TrainingWarning):
+    """The latent grew without bounds under a penalty."""
+
+
 def some(items: Sequence[object], limit: int = 8) -> str:
     """Write a list for a message: the first few items and how many there are in all.
 

@@ -71,8 +71,8 @@ def test_fast():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"n_subjects": 0}, "n_subjects must be at least 1, not 0"),
-        ({"n_times": -1}, "n_times must be at least 1, not -1"),
+        ({"n_subjects": 0}, "n_subjects must be a whole number of at least 1, not 0"),
+        ({"n_times": -1}, "n_times must be a whole number of at least 1, not -1"),
         ({"noise": -0.5}, "noise must be a number of at least 0"),
         ({"subject_shift": float("nan")}, "subject_shift must be a number"),
     ],

@@ -12,7 +12,7 @@ from autotransfer.data.normalise import NORMALISERS, Normaliser
 from autotransfer.data.npz import read_npz, write_npz
 from autotransfer.data.splits import Fold, SubjectFolds
 from autotransfer.data.store import StoreWriter, read_store, write_store
-from autotransfer.data.synthetic import make_subjects
+from autotransfer.data.synthetic import make_leak, make_subjects
 from autotransfer.data.trials import TrialArray
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "from_mne",
     "from_moabb",
     "load",
+    "make_leak",
     "make_subjects",
     "read_npz",
     "read_store",

@@ -32,6 +32,8 @@ class SubjectBatches:
         up or down: between 3/4 K and 3/2 K, unless it has fewer trials than that in all.
     trials : array of int, optional
         Trial numbers to draw from (and to return). All by default.
+    by_class : bool
+        Give every chunk of a subject its share of the classes. False cuts at random.
     seed : int
         Epoch e under a seed is always the same sequence of batches, whatever was drawn before.
 
@@ -40,6 +42,11 @@ class SubjectBatches:
     With n_c trials of class c, each of the m chunks of a subject has n_c / m of them, rounded up
     or down: classes are as balanced as they are in the subject. No trial is repeated to balance
     them (the task loss weighs classes).
+
+    Chunks with their share of the classes are not random samples of a subject: two trials of a
+    chunk are of one class less often than two trials of the batch. An estimate of dependence that
+    takes them for random samples is then biased towards tight classes, whoever the subjects are
+    (docs/corrections.md): for penalties that do not look at the class, use ``by_class=False``.
 
     With B batches in an epoch, a subject of m chunks brings m / B to every batch, rounded up or
     down: at most one while m <= B, and more only where a subject has more than its share of the
@@ -66,6 +73,7 @@ class SubjectBatches:
         trials_per_subject: int = 8,
         *,
         trials: Index | None = None,
+        by_class: bool = True,
         seed: int = 0,
     ) -> None:
         self.subjects_per_batch = as_count(subjects_per_batch, "subjects_per_batch")
@@ -76,7 +84,7 @@ class SubjectBatches:
         trials = np.arange(n) if trials is None else as_trial_numbers(trials, n)
         if len(trials) == 0:
             raise EmptyDataError("There are no trials to draw batches from. Give at least one.")
-        self.seed = as_seed(seed, "seed")
+        self.seed, self.by_class = as_seed(seed, "seed"), by_class
         s = np.unique(subject[trials], return_inverse=True)[1]
         c = np.unique(y[trials], return_inverse=True)[1]
         by_cell = np.lexsort((c, s))
@@ -162,8 +170,9 @@ class SubjectBatches:
         """
         here = slice(self._start[who], self._start[who + 1])
         order = rng.permutation(here.stop - here.start)
-        # Stable, because other sorts differ between processors where values are equal.
-        order = order[np.argsort(self._class[here][order], kind="stable")]
+        if self.by_class:
+            # Stable, because other sorts differ between processors where values are equal.
+            order = order[np.argsort(self._class[here][order], kind="stable")]
         mixed = self._trials[here][order]
         n = int(self._chunks[who])
         return [mixed[i::n] for i in rng.permutation(n).tolist()]

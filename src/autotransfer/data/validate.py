@@ -214,10 +214,10 @@ def as_seed(value: Any, name: str = "random_state") -> int:
     return int(value)
 
 
-def as_count(value: Any, name: str) -> int:
-    """Check a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise SettingError(f"{name} must be a whole number of at least 1, not {value!r}.")
+def as_count(value: Any, name: str, least: int = 1) -> int:
+    """Check a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise SettingError(f"{name} must be a whole number of at least {least}, not {value!r}.")
     return int(value)
 
 

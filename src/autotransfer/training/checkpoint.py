@@ -82,3 +82,22 @@ def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[
 def _digest(tensors: dict[str, Tensor], state: str) -> str:
     """Hash the content: safetensors itself does not notice a changed number."""
     return hashlib.sha256(save(tensors) + state.encode()).hexdigest()
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """State of an optimiser as named tensors, without its options."""
+    return {
+        f"{i}.{key}": torch.as_tensor(value)
+        for i, entry in optimiser.state_dict()["state"].items()
+        for key, value in entry.items()
+    }
+
+
+def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimiser_tensors` gave."""
+    entries: dict[int, dict[str, Any]] = {}
+    for name, tensor in tensors.items():
+        i, _, key = name.partition(".")
+        entries.setdefault(int(i), {})[key] = tensor
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": entries, "param_groups": groups})

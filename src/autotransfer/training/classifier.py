@@ -34,14 +34,28 @@ Array = npt.NDArray[Any]
 class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify biosignals of people that the model has never seen.
 
-    Trains an encoder and a linear classifier with class-weighted cross entropy; `validation`
-    subjects, apart from those trained on, decide when to stop and which epoch's weights to keep.
+    Trains an encoder f and a linear classifier g with
+
+        class-weighted cross entropy + strength * dependence between latent z = f(x) and subject
+
+    `validation` subjects, apart from those trained on, decide when to stop and which epoch's
+    weights to keep.
 
     Parameters
     ----------
-    measure : None
-        Measure of dependence between latent and subject to be lowered. This version has the
-        uncensored baseline (ERM) only: None.
+    measure : str, type or None
+        Measure of dependence between latent and subject that is lowered: a name in
+        `autotransfer.censoring.MEASURES` ("adversary", "mige", "mmd", "pairmmd", "began"), or a
+        subclass of `autotransfer.censoring.Measure`. None trains the uncensored baseline (ERM).
+    mode : {"marginal", "conditional", "complementary"}
+        Make the latent independent of the subject; independent given the label; or only its first
+        half, while the second half is made to carry the subject.
+    strength : float, optional
+        Weight of the penalty. By default what suits the measure and the mode.
+    measure_options : dict, optional
+        Options of the measure, such as ``{"estimator": "ssge"}``.
+    warmup_epochs : int
+        First epochs without penalty, in which critics learn.
     encoder : str, nn.Module or callable
         "eegnet"; any torch module from (B, C, T) to latents or with a last layer to cut off (see
         `autotransfer.encoder.wrap`); or a callable (n_channels, n_times) -> module.
@@ -60,8 +74,11 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
     max_epochs, patience : int
         Most epochs; epochs without a lower validation loss after which training stops.
-    subjects_per_batch, trials_per_subject : int
-        Composition of a batch.
+    subjects_per_batch : int
+        Subjects in a batch.
+    trials_per_subject : int, optional
+        Trials of each of them in a batch. By default 8, or as many as the measure needs for a
+        sound estimate in every (subject, class) cell when `mode` is "conditional".
     random_state : int, RandomState or None
         Seed of weights, batches, dropout and the choice of validation subjects. With an int,
         repeats are bit-equal on a CPU.
@@ -84,7 +101,8 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
     network_ : Network
         The trained network.
     history_ : list of dict
-        Learning rate, task loss, validation loss and seconds of every epoch.
+        Learning rate, task loss, validation loss and seconds of every epoch; with a measure also
+        the penalty, the scale of the latent and how well the critic does against chance.
     best_epoch_ : int
         Epoch whose weights were kept.
     training_subjects_, validation_subjects_ : list
@@ -104,8 +122,12 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
 
     def __init__(
         self,
-        measure: None = None,
+        measure: Any = None,
+        mode: str = "marginal",
+        strength: float | None = None,
         *,
+        measure_options: dict[str, Any] | None = None,
+        warmup_epochs: int = 0,
         encoder: Any = "eegnet",
         encoder_options: dict[str, Any] | None = None,
         sfreq: float | None = None,
@@ -116,7 +138,7 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         max_epochs: int = 500,
         patience: int = 30,
         subjects_per_batch: int = 8,
-        trials_per_subject: int = 8,
+        trials_per_subject: int | None = None,
         random_state: Any = None,
         device: str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -125,6 +147,10 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         verbose: bool = True,
     ) -> None:
         self.measure = measure
+        self.mode = mode
+        self.strength = strength
+        self.measure_options = measure_options
+        self.warmup_epochs = warmup_epochs
         self.encoder = encoder
         self.encoder_options = encoder_options
         self.sfreq = sfreq
@@ -290,7 +316,7 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         """
         check_is_fitted(self, "network_")
         model = {
-            "measure": self.measure,
+            "measure": getattr(self.measure, "__name__", self.measure),
             "encoder": self.encoder if isinstance(self.encoder, str) else None,
             "encoder_options": self.encoder_options or {},
             # With today's defaults, so that later ones do not change an old model.

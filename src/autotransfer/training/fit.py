@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from autotransfer.censoring import make_censor
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.splits import Fold
@@ -20,6 +22,7 @@ from autotransfer.training import settings
 from autotransfer.training.feed import Feed
 from autotransfer.training.loop import LoopOptions, Progress, train
 from autotransfer.training.network import Network
+from autotransfer.training.penalty import Penalty, warn_small_cells
 from autotransfer.training.task_loss import class_weights
 
 
@@ -74,6 +77,7 @@ def fit_fold(
         sfreq = as_sampling_rate(estimator.sfreq)
         encoder = make_encoder(estimator.encoder, channels, times, sfreq, estimator.encoder_options)
         network = Network(encoder, len(classes)).to(device)
+        penalty = _penalty(estimator, network, codes, len(classes), fold, device)
     normaliser = Normaliser(estimator.normalise).fit(X, fold.train)
     used = np.union1d(fold.train, fold.validation)
     feed = Feed(X, used, normaliser, network, device, estimator.memory_budget)
@@ -81,10 +85,14 @@ def fit_fold(
         codes,
         fold.subject,
         estimator.subjects_per_batch,
-        estimator.trials_per_subject,
+        settings.trials_per_subject(estimator, len(classes)),
         trials=fold.train,
+        # Penalties that do not look at the class take a subject's trials for a random sample.
+        by_class=estimator.measure is None or estimator.mode == "conditional",
         seed=seed,
     )
+    if penalty is not None:
+        warn_small_cells(penalty, islice(batches.epoch(1), 10), settings.censor_name(estimator))
     checkpoint = estimator.checkpoint
     options = LoopOptions(
         learning_rate=estimator.learning_rate,
@@ -98,5 +106,32 @@ def fit_fold(
         verbose=bool(estimator.verbose),
     )
     weights = class_weights(codes[fold.train], len(classes))
-    progress = train(network, feed, fold, batches, codes, weights, options)
+    progress = train(network, feed, fold, batches, codes, weights, options, penalty)
     return network, normaliser, progress
+
+
+def _penalty(
+    estimator: Any,
+    network: Network,
+    codes: npt.NDArray[np.intp],
+    n_classes: int,
+    fold: Fold,
+    device: torch.device,
+) -> Penalty | None:
+    """Make the penalty that the estimator asks for; None for the uncensored baseline."""
+    if estimator.measure is None:
+        return None
+    people, of_training = np.unique(fold.subject[fold.train], return_inverse=True)
+    # Subjects that do not train have no code: if one got here, its row would be out of range.
+    subject = np.full(len(fold.subject), -1, np.intp)
+    subject[fold.train] = of_training
+    censor = make_censor(
+        estimator.measure,
+        estimator.mode,
+        n_latent=network.n_latent,
+        n_subjects=len(people),
+        n_classes=n_classes,
+        options=estimator.measure_options,
+    ).to(device)
+    strength = settings.strength(estimator)
+    return Penalty(censor, strength, estimator.warmup_epochs, subject, codes)

@@ -11,7 +11,6 @@ import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +20,15 @@ from torch import Tensor
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
 from autotransfer.errors import NonFiniteLossError, some
-from autotransfer.training.checkpoint import read_checkpoint, write_checkpoint
+from autotransfer.training.checkpoint import (
+    load_optimiser,
+    optimiser_tensors,
+    read_checkpoint,
+    write_checkpoint,
+)
 from autotransfer.training.feed import Feed
 from autotransfer.training.network import Network
+from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
 from autotransfer.training.task_loss import task_loss
 
@@ -82,6 +87,7 @@ def train(
     y: npt.NDArray[np.intp],
     weights: npt.NDArray[np.float64],
     options: LoopOptions,
+    penalty: Penalty | None = None,
 ) -> Progress:
     """Train a network in place; it ends with the weights of the least validation loss.
 
@@ -102,13 +108,15 @@ def train(
         Weights of the classes in the task loss.
     options : LoopOptions
         How to train.
+    penalty : Penalty, optional
+        What is added to the task loss; None trains the uncensored baseline.
 
     Returns
     -------
     Progress
         With the history, one entry an epoch.
     """
-    run = _Run(network, feed, fold, batches, y, weights, options)
+    run = _Run(network, feed, fold, batches, y, weights, options, penalty)
     devices = [run.device] if run.device.type == "cuda" else []
     # Own random stream: fitting leaves the caller's untouched and does not depend on it.
     with torch.random.fork_rng(devices=devices):
@@ -119,6 +127,8 @@ def train(
     if len(fold.validation):
         network.load_state_dict(run.best)
     network.eval()
+    if penalty is not None:
+        warn_after(run.progress.history, run.progress.best_epoch)
     return run.progress
 
 
@@ -134,7 +144,9 @@ class _Run:
         y: npt.NDArray[np.intp],
         weights: npt.NDArray[np.float64],
         options: LoopOptions,
+        penalty: Penalty | None,
     ) -> None:
+        self.penalty = penalty
         self.network, self.feed, self.fold, self.batches = network, feed, fold, batches
         self.options = options
         first = next(network.parameters())
@@ -160,8 +172,12 @@ class _Run:
         rate = options.learning_rate / math.sqrt(number)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
+        if self.penalty is not None:
+            self.penalty.start(number, rate)
         losses = self._train_epoch(number)
         entry = {"epoch": number, "learning_rate": rate, "task_loss": float(losses.mean())}
+        if self.penalty is not None:
+            entry |= self.penalty.finish()
         progress.epoch = number
         patience_left = None
         if len(self.fold.validation):
@@ -194,12 +210,14 @@ class _Run:
         for i, trials in enumerate(self.batches.epoch(number)):
             x, stats = self.feed.batch(trials)
             y = self.y[torch.from_numpy(trials)].to(self.device, non_blocking=True)
-            _, logits = self.network(x, stats)
+            z, logits = self.network(x, stats)
             loss = task_loss(logits, y, self.weights)
+            losses[i] = loss.detach()
+            if self.penalty is not None:
+                loss = loss + self.penalty(z, trials)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
-            losses[i] = loss.detach()
         # Looked at once an epoch: to look at every step would make it wait for the device.
         losses = losses.cpu()
         bad = torch.nonzero(~torch.isfinite(losses))
@@ -241,8 +259,9 @@ class _Run:
         """Write the checkpoint."""
         tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
         tensors |= {f"best.{k}": v.clone() for k, v in self.best.items()}
-        for i, entry in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{i}.{k}": torch.as_tensor(v) for k, v in entry.items()}
+        tensors |= {f"optimiser.{k}": v for k, v in optimiser_tensors(self.optimiser).items()}
+        if self.penalty is not None:
+            tensors |= {f"penalty.{k}": v for k, v in self.penalty.tensors().items()}
         assert self.options.checkpoint is not None
         state = asdict(self.progress)
         if not math.isfinite(state["best_loss"]):
@@ -260,15 +279,13 @@ class _Run:
         if state["best_loss"] is None:
             state["best_loss"] = math.inf
         self.progress = Progress(**state)
-        parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "optimiser": {}}
+        parts: dict[str, dict[str, Tensor]]
+        parts = {"network": {}, "best": {}, "optimiser": {}, "penalty": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = tensor
         self.network.load_state_dict(parts["network"])
         self.best = {k: v.to(self.device) for k, v in parts["best"].items()}
-        entries: dict[int, dict[str, Any]] = {}
-        for name, tensor in parts["optimiser"].items():
-            i, _, key = name.partition(".")
-            entries.setdefault(int(i), {})[key] = tensor
-        groups = self.optimiser.state_dict()["param_groups"]
-        self.optimiser.load_state_dict({"state": entries, "param_groups": groups})
+        load_optimiser(self.optimiser, parts["optimiser"])
+        if self.penalty is not None:
+            self.penalty.load(parts["penalty"])

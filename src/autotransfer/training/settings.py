@@ -20,6 +20,12 @@ from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from autotransfer._version import __version__
+from autotransfer.censoring.registry import (
+    default_strength,
+    lookup_measure,
+    lookup_mode,
+    make_censor,
+)
 from autotransfer.data.normalise import Normaliser, lookup_normaliser
 from autotransfer.data.validate import as_count, as_seed
 from autotransfer.encoder.registry import make_encoder
@@ -32,40 +38,76 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 def check(estimator: Any) -> None:
     """Raise a `SettingError` that names the first option with an impossible value."""
+    lookup_mode(estimator.mode)
     if estimator.measure is not None:
-        raise SettingError(
-            f"measure={estimator.measure!r} is not known. This version trains the uncensored "
-            "baseline only: measure=None."
-        )
+        # One is made and thrown away: the measure itself says which options it can use.
+        sizes = {"n_latent": 2, "n_subjects": 2, "n_classes": 2}
+        options = _mapping(estimator, "measure_options")
+        make_censor(estimator.measure, estimator.mode, **sizes, options=options)
     lookup_normaliser(estimator.normalise)
     for name in (
         "max_epochs",
         "patience",
         "checkpoint_every",
         "subjects_per_batch",
-        "trials_per_subject",
     ):
         as_count(getattr(estimator, name), name)
+    as_count(estimator.warmup_epochs, "warmup_epochs", least=0)
+    if estimator.trials_per_subject is not None:
+        as_count(estimator.trials_per_subject, "trials_per_subject")
     for name, words in (
+        ("strength", "of at least 0"),
         ("learning_rate", "above 0"),
         ("weight_decay", "of at least 0"),
         ("memory_budget", "of at least 0"),
     ):
         value = getattr(estimator, name)
+        if name == "strength" and value is None:
+            continue
         number = isinstance(value, int | float | np.integer | np.floating)
         fine = number and not isinstance(value, bool) and math.isfinite(value)
         if not fine or value < 0 or (value == 0 and words == "above 0"):
             raise SettingError(f"{name} must be a number {words}, not {value!r}.")
-    if not isinstance(estimator.encoder_options, Mapping | None):
-        raise SettingError(
-            "encoder_options must be a dict of options of the encoder, not "
-            f"{estimator.encoder_options!r}."
-        )
+    _mapping(estimator, "encoder_options")
     if not isinstance(estimator.checkpoint, str | os.PathLike | None):
         raise SettingError(f"checkpoint must be the path of a file, not {estimator.checkpoint!r}.")
     if not isinstance(estimator.verbose, int | np.bool):
         raise SettingError(f"verbose must be True or False, not {estimator.verbose!r}.")
     device(estimator.device)
+
+
+def _mapping(estimator: Any, name: str) -> Mapping[str, Any] | None:
+    """Check an option that is a dict of options, or None."""
+    value = getattr(estimator, name)
+    if not isinstance(value, Mapping | None):
+        what = name.removesuffix("_options")
+        raise SettingError(f"{name} must be a dict of options of the {what}, not {value!r}.")
+    return value
+
+
+def strength(estimator: Any) -> float:
+    """Weight of the penalty: as given, or what suits the measure in its mode."""
+    if estimator.strength is not None:
+        return float(estimator.strength)
+    return default_strength(estimator.measure, estimator.mode)
+
+
+def trials_per_subject(estimator: Any, n_classes: int) -> int:
+    """Trials of a subject in a batch: as given, or 8, or what the measure needs in its mode."""
+    as_count(estimator.warmup_epochs, "warmup_epochs", least=0)
+    if estimator.trials_per_subject is not None:
+        return int(estimator.trials_per_subject)
+    if estimator.measure is None:
+        return 8
+    cell = lookup_measure(estimator.measure).good_cell
+    return max(8, cell * (n_classes if estimator.mode == "conditional" else 1))
+
+
+def censor_name(estimator: Any) -> str:
+    """Name the measure and the mode, for messages."""
+    measure = estimator.measure
+    name = measure if isinstance(measure, str) else measure.__name__
+    return f"measure={name!r} with mode={estimator.mode!r}"
 
 
 def as_path(path: Any) -> Path:

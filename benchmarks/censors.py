@@ -1,0 +1,15 @@
+"""The fifteen censors and the uncensored baseline, for the benchmarks that compare them."""
+
+from __future__ import annotations
+
+from autotransfer.censoring import MEASURES, MODES
+
+Setting = tuple[str | None, str]
+
+CENSORS: list[Setting] = [(measure, mode) for mode in MODES for measure in MEASURES]
+
+
+def name_of(setting: Setting) -> str:
+    """Name of a setting in a table."""
+    measure, mode = setting
+    return "uncensored" if measure is None else f"{measure} {mode}"

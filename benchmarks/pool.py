@@ -1,0 +1,70 @@
+"""Jobs in processes of one thread each; what is finished is kept, and the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from autotransfer.training.progress import duration
+
+
+class Job(Protocol):
+    """Anything with a key that stands for it in the file of kept results."""
+
+    @property
+    def key(self) -> str:
+        """Identity in the file of kept results."""
+
+
+J = TypeVar("J", bound=Job)
+
+
+def run_all(
+    run: Callable[[J], dict[str, Any]],
+    todo: list[J],
+    keep: Path | None,
+    workers: int,
+    describe: Callable[[J, dict[str, Any]], str],
+) -> dict[J, dict[str, Any]]:
+    """Run jobs in processes; `describe` makes the line that tells of a finished one."""
+    found: dict[str, dict[str, Any]] = {}
+    if keep is not None and keep.exists():
+        lines = keep.read_text().splitlines()
+        found = {entry["key"]: entry["result"] for entry in map(json.loads, lines)}
+    missing = [job for job in todo if job.key not in found]
+    # One thread each: two on a busy machine are slower than one. Set before the workers start.
+    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
+    start = time.monotonic()
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_leave_with_parent
+    ) as pool:
+        running = {pool.submit(run, job): job for job in missing}
+        for i, done in enumerate(as_completed(running), 1):
+            job = running[done]
+            found[job.key] = done.result()
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps({"key": job.key, "result": found[job.key]}) + "\n")
+            left = (time.monotonic() - start) / i * (len(missing) - i)
+            line = f"{i}/{len(missing)} {describe(job, found[job.key])}, {duration(left)} left"
+            print(line, flush=True)
+    return {job: found[job.key] for job in todo}
+
+
+def _leave_with_parent() -> None:
+    """End this worker when its driver is gone; a pool's orphans would go on for hours."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

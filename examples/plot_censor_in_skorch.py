@@ -1,0 +1,104 @@
+"""
+A censor inside skorch
+======================
+
+skorch calls ``get_loss`` and ``train_step_single``; a censor needs the latent and the subject,
+so both go through the data: the subject beside the signals, the latent beside the logits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from skorch import NeuralNetClassifier
+from skorch.dataset import unpack_data
+from torch import Tensor, nn
+
+import autotransfer as at
+from autotransfer.censoring import critic_optimisers, make_censor
+
+
+class Net(nn.Module):
+    """EEGNet and a linear classifier; returns logits and latent."""
+
+    def __init__(self, n_channels: int, n_times: int, n_classes: int) -> None:
+        super().__init__()
+        self.encoder = at.EEGNet(n_channels, n_times)
+        self.head = nn.Linear(self.encoder.n_latent, n_classes)
+
+    def forward(self, signal: Tensor, subject: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and latent; the subject is for the loss alone."""
+        z = self.encoder(signal)
+        return self.head(z), z
+
+
+class CensoredNet(NeuralNetClassifier):
+    """skorch's classifier with a penalty in its training step."""
+
+    def __init__(
+        self,
+        *args: Any,
+        measure: str = "mmd",
+        mode: str = "marginal",
+        strength: float = 3.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.measure, self.mode, self.strength = measure, mode, strength
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Make the censor when the data are known."""
+        super().on_train_begin(net, X, y, **kwargs)
+        people = int(X["subject"].max()) + 1
+        self.censor_ = make_censor(
+            self.measure,
+            self.mode,
+            n_latent=self.module_.encoder.n_latent,
+            n_subjects=people,
+            n_classes=len(self.classes_),
+        )
+        self.critics_ = critic_optimisers(self.censor_, self.lr * self.censor_.measure.critic_speed)
+
+    def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Tensor]:
+        """Critics first, then encoder and classifier."""
+        self._set_training(True)
+        x, y = unpack_data(batch)
+        logits, z = self.infer(x, **fit_params)
+        cells = self.censor_.cells(x["subject"], y)
+        for _ in range(self.censor_.n_critic):
+            critic_loss = self.censor_.critic_loss(z.detach(), cells)
+            for critic in self.critics_:
+                critic.zero_grad()
+            critic_loss.backward()
+            for critic in self.critics_:
+                critic.step()
+        loss = self.get_loss((logits, z), y, X=x, training=True)
+        loss = loss + self.strength * self.censor_(z, cells)
+        loss.backward()
+        return {"loss": loss, "y_pred": logits}
+
+    def get_loss(self, y_pred: Any, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Cross entropy of the logits."""
+        return super().get_loss(y_pred[0], y_true, *args, **kwargs)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    data = at.make_subjects(n_subjects=6, n_trials=48, n_channels=8, random_state=0)
+    net = CensoredNet(
+        Net,
+        module__n_channels=8,
+        module__n_times=128,
+        module__n_classes=2,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.AdamW,
+        lr=1e-3,
+        max_epochs=10,
+        batch_size=64,
+        iterator_train__shuffle=True,
+        train_split=None,  # skorch's own split mixes subjects
+        classes=[0, 1],
+    )
+    net.fit({"signal": data.X[:], "subject": data.subject_code}, data.y_code)
+    print(net.history[-1, "train_loss"])

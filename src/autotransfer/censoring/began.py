@@ -1,0 +1,255 @@
+"""BEGAN: an autoencoder that knows the subject, and an encoder that makes it useless to know."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from autotransfer.censoring.critic import SubjectTable, columns, frozen, spread, standardise
+from autotransfer.censoring.measure import Measure, choose, number
+from autotransfer.data.validate import as_count
+from autotransfer.estimation.cells import Cells, Floats, Ints
+
+
+class Autoencoder(nn.Module):
+    """Autoencoder of latents that is told a subject (and a class, where one is given).
+
+    Parameters
+    ----------
+    n_latent, n_given, hidden : int
+        Columns of z, classes that it is told, width of its hidden layers.
+    n_subjects : int
+        Subjects that it is told, or 0 for an autoencoder that is not told any.
+    """
+
+    def __init__(self, n_latent: int, n_subjects: int, n_given: int, hidden: int) -> None:
+        super().__init__()
+        code = max(n_latent // 2, 1)
+        self.n_given = n_given
+        self.enter, self.code = nn.Linear(n_latent + n_given, hidden), nn.Linear(hidden, code)
+        self.leave, self.out = nn.Linear(code + n_given, hidden), nn.Linear(hidden, n_latent)
+        self.enter_as = self.leave_as = None
+        if n_subjects:
+            self.enter_as = SubjectTable(n_subjects, hidden, spread(n_latent + 1))
+            self.leave_as = SubjectTable(n_subjects, hidden, spread(code + 1))
+
+    def forward(self, u: Tensor, subject: Tensor, label: Tensor | None) -> Tensor:
+        """Mean absolute error over columns (Q,) of rows u (Q, K) under subjects (Q,)."""
+        h = self.enter(columns(u, label, self.n_given))
+        if self.enter_as is not None:
+            h = h + self.enter_as(subject)
+        h = self.leave(columns(self.code(F.elu(h)), label, self.n_given))
+        if self.leave_as is not None:
+            h = h + self.leave_as(subject)
+        error: Tensor = (self.out(F.elu(h)) - u).abs().mean(1)
+        return error
+
+
+class BEGAN(Measure):
+    r"""Log-ratio of an autoencoder's errors under the right and under a wrong subject.
+
+        Lzs = mean_m mean_{s_i = m} AE_i(m),    Lz = mean_m mean_{s_i ≠ m} AE_i(m)
+        P = log(Lzs / Lz),    critic: min Lz - k log(Lzs / Lz)
+        k ← clip(k + β (γ - Lzs / Lz), 0, 1)
+
+    AE_i(m) is the mean absolute error of row i when the autoencoder is told subject m. The critic
+    learns to do better under wrong labels than under the right ones as far as latents of subjects
+    differ; the encoder makes the label useless.
+
+    Parameters
+    ----------
+    n_latent, n_subjects, n_given : int
+        As for `Measure`.
+    variant : {"rest", "abs", "literal"}
+        "rest" is the form above. "abs" has one autoencoder that is told nothing, with Lz the mean
+        error and Lzs = Lz + mean_m |L_m - Lz|. "literal" is the paper's: Lzs = mean_m L_m, which
+        equals Lz for balanced batches, so that it cannot see the subject.
+    form : {"ratio", "difference", "paper"}, optional
+        "difference": P = Lzs - Lz, critic Lz - k Lzs, k ← k + β (γ Lz - Lzs). "paper": the same
+        but P = Lzs, and Lz - k Lzs where dependence is raised. By default "ratio", or "paper" for
+        the literal variant.
+    gamma, beta, k : float
+        γ, β, first k; for the literal variant the paper's 0.5, 0.001, 0 unless given.
+    others : int or "all"
+        Wrong labels tried for each row, drawn among the subjects present.
+    hidden, n_critic, critic_speed : int, int, float
+        As for `Adversary`.
+    standardise : bool
+        Give the critic standardised latents, so that the encoder cannot win by shrinking them.
+
+    Notes
+    -----
+    Why not as printed: docs/corrections.md (E12 to E15).
+
+    References
+    ----------
+    Berthelot, Schumm, Metz, BEGAN: boundary equilibrium generative adversarial networks (2017),
+    arXiv:1703.10717.
+    """
+
+    strength: ClassVar[dict[str, float]] = {"marginal": 1, "conditional": 1, "complementary": 1}
+
+    def __init__(
+        self,
+        n_latent: int,
+        n_subjects: int,
+        n_given: int = 0,
+        *,
+        variant: str = "rest",
+        form: str | None = None,
+        gamma: float | None = None,
+        beta: float | None = None,
+        k: float | None = None,
+        others: int | str = 1,
+        hidden: int = 48,
+        n_critic: int = 3,
+        critic_speed: float = 10.0,
+        standardise: bool = True,
+    ) -> None:
+        super().__init__(n_latent, n_subjects, n_given)
+        self.variant = choose("variant", variant, ("rest", "abs", "literal"))
+        literal = variant == "literal"
+        self.form = choose(
+            "form", form or ("paper" if literal else "ratio"), ("ratio", "difference", "paper")
+        )
+        self.gamma = number("gamma", gamma, 0) if gamma is not None else (0.5 if literal else 1.25)
+        self.beta = number("beta", beta, 0) if beta is not None else (0.001 if literal else 0.01)
+        first = number("k", k, 0, 1) if k is not None else (0.0 if literal else 0.5)
+        self.others = others if others == "all" else as_count(others, "others")
+        self.n_critic = as_count(n_critic, "n_critic")
+        self.critic_speed = number("critic_speed", critic_speed, 1e-6)
+        self.standardise = standardise
+        told = n_subjects if variant == "rest" else 0
+        hidden = as_count(hidden, "hidden")
+        self.critic = Autoencoder(n_latent, told, n_given, hidden)
+        self.k: Tensor
+        self.register_buffer("k", torch.tensor(first))
+        self._last: tuple[Tensor, Tensor] | None = None
+
+    def draw(self, cells: Cells, generator: torch.Generator | None = None) -> Any:
+        """Choose wrong labels: row numbers, labels and weights (Q,) each, or None."""
+        return _wrong_labels(cells, self.others, generator) if self.variant == "rest" else None
+
+    def losses(self, z: Tensor, cells: Cells, draw: Any) -> tuple[Tensor, Tensor] | None:
+        """Lzs and Lz of a batch; None if it has no class with two subjects."""
+        own = _right_weights(cells)
+        if not own.any():
+            return None
+        rows, subject = np.arange(len(z)), cells.subject
+        if draw is not None:
+            rows, subject = np.concatenate([rows, draw[0]]), np.concatenate([subject, draw[1]])
+        at, told = (torch.from_numpy(v).to(z.device, non_blocking=True) for v in (rows, subject))
+        label = None
+        if self.n_given and cells.given is not None:
+            label = torch.from_numpy(cells.given[rows]).to(z.device, non_blocking=True)
+        u = standardise(z) if self.standardise else z
+        error = self.critic(u if draw is None else u[at], told, label)
+        weight = torch.from_numpy(own).to(z, non_blocking=True)
+        if draw is not None:
+            other = torch.from_numpy(draw[2]).to(z, non_blocking=True)
+            return (error[: len(z)] * weight).sum(), (error[len(z) :] * other).sum()
+        stratum = cells.stratum[cells.cell]
+        even = (own > 0) / (
+            np.bincount(stratum)[stratum] * max(len(np.unique(stratum[own > 0])), 1)
+        )
+        real = (error * torch.from_numpy(even).to(z, non_blocking=True)).sum()
+        if self.variant == "literal":
+            return (error * weight).sum(), real
+        return real + _deviation(error, cells, own), real
+
+    def _objective(self, losses: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Penalty of the encoder, loss of the critic."""
+        own, real = losses
+        if self.form == "ratio":
+            rho = torch.log(own.clamp(min=1e-12) / real.clamp(min=1e-12))
+            return rho, real - self.k * rho
+        return own - real if self.form == "difference" else own, real - self.k * own
+
+    def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
+        """How much better the autoencoder does under wrong labels (see `Measure.censor`)."""
+        with frozen(self):
+            losses = self.losses(z, cells, draw)
+            return 0 * z.sum() if losses is None else self._objective(losses)[0]
+
+    def keep(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
+        """Minus the above; in the paper's form Lz - k Lzs."""
+        if self.form != "paper":
+            return -self.censor(z, cells, draw)
+        with frozen(self):
+            losses = self.losses(z, cells, draw)
+            return 0 * z.sum() if losses is None else self._objective(losses)[1]
+
+    def critic_loss(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
+        """Loss of the autoencoder; moves k."""
+        losses = self.losses(z, cells, draw)
+        if losses is None:
+            return 0 * self.critic.out.bias.sum()  # attached, so that a step can be taken
+        loss = self._objective(losses)[1]
+        own, real = (v.detach() for v in losses)
+        ratio = own / real.clamp(min=1e-12)
+        gap = self.gamma - ratio if self.form == "ratio" else self.gamma * real - own
+        # A new tensor: the graph of the loss still holds the old one.
+        self.k = (self.k + self.beta * gap).clamp(0, 1)
+        self._last = ratio, self.k
+        return loss
+
+    def readings(self) -> dict[str, Tensor]:
+        """Ratio of errors under right and wrong labels (1: no difference), and k."""
+        return {} if self._last is None else {"critic_ratio": self._last[0], "k": self._last[1]}
+
+
+def _company(cells: Cells) -> Ints:
+    """Count the subjects in the stratum of each cell."""
+    return np.bincount(cells.stratum, minlength=cells.n_strata)[cells.stratum]
+
+
+def _right_weights(cells: Cells) -> Floats:
+    """Weights (N,) of a mean over rows of a subject, over subjects, over classes with two."""
+    by_cell = cells.averaged((_company(cells) >= 2).astype(np.float64))
+    return (by_cell / cells.count)[cells.cell]
+
+
+def _wrong_labels(
+    cells: Cells, others: int | str, generator: torch.Generator | None
+) -> tuple[Ints, Ints, Floats]:
+    """Rows, wrong labels and weights of an unbiased estimate of Lz."""
+    company = _company(cells)
+    first = np.searchsorted(cells.stratum, cells.stratum)  # cells are in the order of strata
+    name = np.empty(len(cells.count), np.intp)
+    name[cells.cell] = cells.subject
+    size = np.bincount(cells.stratum, cells.count, cells.n_strata)[cells.stratum]
+    share = cells.averaged((company >= 2).astype(np.float64))
+    # Weight of row i under label m: share of cell (class, m), over the rows that are not m's.
+    under = share / np.maximum(size - cells.count, 1)
+    rows = np.flatnonzero(company[cells.cell] >= 2)
+    if others == "all":
+        times = company[cells.cell[rows]] - 1
+        rows = np.repeat(rows, times)
+        step = 1 + np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+        scale = np.ones(len(rows))
+    else:
+        rows = np.repeat(rows, int(others))
+        times = company[cells.cell[rows]] - 1
+        drawn = torch.rand(len(rows), generator=generator, dtype=torch.float64).numpy()
+        step = 1 + np.minimum((drawn * times).astype(np.intp), times - 1)
+        scale = times / int(others)
+    mine = cells.cell[rows]
+    wrong = first[mine] + (mine - first[mine] + step) % company[mine]
+    return rows, name[wrong], under[wrong] * scale
+
+
+def _deviation(error: Tensor, cells: Cells, own: Floats) -> Tensor:
+    """Mean over subjects of |L_m - L|, within a class, then over classes with two subjects."""
+    cell = torch.from_numpy(cells.cell).to(error.device)
+    count = torch.from_numpy(cells.count).to(error)
+    stratum = torch.from_numpy(cells.stratum).to(error.device)
+    sums = error.new_zeros(len(cells.count)).index_add(0, cell, error)
+    total = error.new_zeros(cells.n_strata).index_add(0, stratum, sums)
+    size = error.new_zeros(cells.n_strata).index_add(0, stratum, count)
+    share = np.bincount(cells.cell, own, len(cells.count))
+    gap = (sums / count - (total / size)[stratum]).abs()
+    return (gap * torch.from_numpy(share).to(error)).sum()

@@ -1,0 +1,217 @@
+"""Censors at work in the training loop: resuming, the record, warnings, batches."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from torch import nn
+
+import autotransfer as at
+from autotransfer import errors as e
+from autotransfer.censoring import MEASURES, MODES, Measure
+from autotransfer.training import loop
+from autotransfer.training.penalty import warn_after
+
+DATA = at.make_leak(n_subjects=5, n_trials=40, random_state=1)
+CASES = [(measure, mode) for measure in MEASURES for mode in MODES]
+
+
+def encoder(n_channels, n_times):
+    made = nn.Sequential(nn.Flatten(), nn.Linear(12, 16), nn.ELU(), nn.Linear(16, 6))
+    made.n_latent = 6
+    return made
+
+
+def fit(measure, mode="marginal", **options):
+    given = {
+        "encoder": encoder,
+        "normalise": "none",
+        "validation": [4],
+        "max_epochs": 5,
+        "subjects_per_batch": 4,
+        "trials_per_subject": 10,
+        "random_state": 0,
+        "device": "cpu",
+        "verbose": False,
+    }
+    clf = at.CensoredClassifier(measure, mode, **{**given, **options})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", e.TrainingWarning)
+        return clf.fit(DATA.X, DATA.y, subject=DATA.subject)
+
+
+def bits(clf):
+    return [value.numpy().tobytes() for value in clf.network_.state_dict().values()]
+
+
+def record(clf):
+    return [{k: v for k, v in entry.items() if k != "seconds"} for entry in clf.history_]
+
+
+@pytest.mark.parametrize(("measure", "mode"), CASES)
+def test_a_stopped_training_goes_on_to_the_same_bits(measure, mode, tmp_path, monkeypatch):
+    """Critics, their optimisers and BEGAN's k are part of a checkpoint."""
+    whole = fit(measure, mode)
+    options = {"checkpoint": tmp_path / "run.ckpt", "checkpoint_every": 1}
+
+    def stop(self, epoch, *args):
+        if epoch == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.EpochProgress, "epoch", stop)
+        with pytest.raises(KeyboardInterrupt):
+            fit(measure, mode, **options)
+    resumed = fit(measure, mode, **options)
+    assert bits(resumed) == bits(whole)
+    assert record(resumed) == record(whole)
+
+
+@pytest.mark.parametrize(("measure", "mode"), CASES)
+def test_the_record_says_whether_censoring_works(measure, mode):
+    entry = fit(measure, mode).history_[-1]
+    wanted = {"task_loss", "penalty", "latent_scale", "validation_loss"}
+    if measure == "adversary":
+        wanted |= {"critic_loss", "critic_accuracy", "critic_chance"}
+    if measure == "began":
+        wanted |= {"critic_loss", "critic_ratio", "k"}
+    if mode == "complementary":
+        wanted |= {"z1_scale", "z2_scale"}
+        wanted |= {f"z2_{name}" for name in wanted if name in ("critic_accuracy", "k")}
+    assert wanted <= entry.keys()
+    assert all(np.isfinite(value) for value in entry.values())
+    if "critic_chance" in entry:
+        assert entry["critic_chance"] == pytest.approx(1 / 4)  # the validation subject is not coded
+
+
+def test_strength_zero_is_the_baseline_but_for_its_batches():
+    """The penalty is the only thing that a measure adds to the encoder's loss."""
+    with_critic = fit("adversary", "conditional", strength=0.0)
+    assert bits(with_critic) != bits(fit("adversary", "conditional"))
+    # A measure without a critic draws nothing, so that the random stream is the baseline's too.
+    assert bits(fit("mmd", "conditional", strength=0.0)) == bits(fit(None))
+
+
+def test_warm_up_epochs_have_no_penalty():
+    clf = fit("adversary", warmup_epochs=2)
+    paid = [entry["penalty"] != 0 for entry in clf.history_]
+    assert paid[:2] == [False, False]
+    assert all(paid[2:])
+    assert all(entry["critic_loss"] > 0 for entry in clf.history_)
+
+
+def test_a_saved_model_predicts_the_same(tmp_path):
+    clf = fit("mige", "complementary", strength=0.05, measure_options={"estimator": "ssge"})
+    with pytest.raises(e.ModelFolderError, match="encoder"):
+        at.CensoredClassifier.load(clf.save(tmp_path / "model"))
+    loaded = at.CensoredClassifier.load(tmp_path / "model", encoder=encoder)
+    assert np.array_equal(loaded.predict_proba(DATA.X), clf.predict_proba(DATA.X))
+    assert (loaded.measure, loaded.mode, loaded.strength) == ("mige", "complementary", 0.05)
+    assert loaded.measure_options == {"estimator": "ssge"}
+
+
+def test_batches_are_made_for_the_mode():
+    """Conditional kernel measures need several trials of every class of a subject."""
+    made = []
+
+    class Noted(Measure):
+        good_cell = 7
+
+        def censor(self, z, cells, draw):
+            made.append(cells)
+            return 0 * z.sum()
+
+    fit(Noted, "conditional", trials_per_subject=None, max_epochs=1)
+    assert np.median(made[0].count) >= 5  # 14 trials of 2 classes, in chunks of 40 / 3
+    made.clear()
+    fit(Noted, "marginal", trials_per_subject=None, max_epochs=1)
+    assert np.median(made[0].count) == 8
+
+
+def test_cells_too_small_for_the_mode_are_named():
+    with pytest.warns(e.SmallCellWarning, match=r"'mige'.*'conditional'.*needs 4 trials.*cell"):
+        fit("mige", "conditional", trials_per_subject=4)
+    with pytest.warns(e.SmallCellWarning, match="needs 4 trials of a subject in a batch"):
+        fit("mige", trials_per_subject=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", e.SmallCellWarning)
+        fit("mige", "conditional")
+
+
+class Shrink(Measure):
+    """Pays for the size of the latent; a negative strength of its own makes it grow."""
+
+    sign = 1.0
+
+    def censor(self, z, cells, draw):
+        return self.sign * z.square().mean()
+
+
+class Grow(Shrink):
+    sign = -1.0
+
+
+@pytest.mark.parametrize(
+    ("measure", "warning", "words"),
+    [
+        (Shrink, e.LatentCollapseWarning, "latent has collapsed.*Lower the strength"),
+        (Grow, e.LatentExplosionWarning, "latent has exploded.*Lower the strength"),
+    ],
+)
+def test_a_latent_that_collapses_or_explodes_is_named(measure, warning, words):
+    clf = at.CensoredClassifier(
+        measure,
+        strength=1e3,
+        encoder=encoder,
+        normalise="none",
+        validation=None,
+        max_epochs=150,
+        learning_rate=0.02,
+        random_state=0,
+        verbose=False,
+    )
+    with pytest.warns(warning, match=words):
+        clf.fit(DATA.X, DATA.y, subject=DATA.subject)
+
+
+def entries(**values):
+    return [{"latent_scale": 1.0, **values}] * 3
+
+
+@pytest.mark.parametrize(
+    ("history", "warning"),
+    [
+        (entries(), None),
+        (entries(critic_accuracy=0.3, critic_chance=0.2), None),
+        (entries(critic_accuracy=0.201, critic_chance=0.2), e.CriticDeadWarning),
+        (entries(critic_accuracy=0.97, critic_chance=0.2), e.CriticWinsWarning),
+        (entries(critic_ratio=1.001), e.CriticDeadWarning),
+        (entries(critic_ratio=1.1), None),
+        (entries(critic_ratio=3.0), e.CriticWinsWarning),
+        (entries(z1_scale=1e-4), e.LatentCollapseWarning),
+        (entries(z2_scale=1e4), e.LatentExplosionWarning),
+    ],
+)
+def test_what_the_record_is_warned_about(history, warning):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_after(history, best_epoch=2)
+    assert [w.category for w in caught] == ([warning] if warning else [])
+
+
+def test_a_critic_that_cannot_learn_is_dead():
+    clf = at.CensoredClassifier(
+        "adversary",
+        measure_options={"critic_speed": 1e-6, "n_critic": 1},
+        encoder=encoder,
+        normalise="none",
+        validation=None,
+        max_epochs=3,
+        random_state=0,
+        verbose=False,
+    )
+    noise = np.random.default_rng(0).normal(size=(400, 12, 1)).astype(np.float32)
+    with pytest.warns(e.CriticDeadWarning, match="leakage probe"):
+        clf.fit(noise, np.arange(400) % 2, subject=np.arange(400) // 40)
