@@ -38,6 +38,24 @@ TABLES = {
         "An epoch of `fit` against the bare loop of the same network on tensors in memory.",
         ("channels x times, batch", "bare ms", "fit ms", "fit / bare"),
     ),
+    "censors_on_synthetic": (
+        "The censors at their default settings on a known leak (`make_leak`): accuracy of the task "
+        "and of the best subject probe on the latent (z1 in complementary mode, where z2 should "
+        "keep it), and of that probe after training with shuffled subject labels (placebo).",
+        ("censor", "task", "probe", "probe sd", "chance", "z2", "placebo"),
+    ),
+    "censors_on_recordings": (
+        "The censors at their default settings on real recordings, 5 grouped folds: balanced "
+        "accuracy on people never seen, and accuracy of the best subject probe on the latent of "
+        "the training subjects beside that of the uncensored latent.",
+        ("data", "censor", "accuracy", "sd", "lower quartile", "probed", "probe", "uncensored",
+         "z2"),
+    ),
+    "penalty_cost": (
+        "A training step with each censor, relative to the uncensored one (fused EEGNet, 8 "
+        "subjects in the batch, CPU time, one thread).",
+        ("channels x times, batch", "censor", "ms", "relative"),
+    ),
     "batches": ("Drawing a batch of 8 subjects x 16 trials (`SubjectBatches`).", None),
 }  # fmt: skip
 

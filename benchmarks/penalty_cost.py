@@ -64,7 +64,8 @@ class Step:
         self.stats = self.network.encoder.prepare(self.x.transpose(0, 1))
         self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=1e-3, fused=True)
         self.weights = torch.full((CLASSES,), 1 / CLASSES)
-        per_subject = max(self.batch // SUBJECTS, 40)
+        # Five chunks of each subject, so that every batch is of the size wanted.
+        per_subject = 5 * (self.batch // SUBJECTS)
         self.subject = np.repeat(np.arange(n_subjects), per_subject)
         self.label = np.arange(len(self.subject)) % CLASSES
         batches = at.SubjectBatches(
@@ -81,8 +82,6 @@ class Step:
     def __call__(self) -> None:
         """Take one step."""
         trials = next(self._epochs)
-        while len(trials) != self.batch:  # all steps are of one size
-            trials = next(self._epochs)
         rows = torch.from_numpy(trials % self.x.shape[1])
         y = torch.from_numpy(self.label[trials])
         self.network.train()

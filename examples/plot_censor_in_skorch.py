@@ -42,23 +42,31 @@ class CensoredNet(NeuralNetClassifier):
         measure: str = "mmd",
         mode: str = "marginal",
         strength: float = 3.0,
+        n_subjects: int = 1,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.measure, self.mode, self.strength = measure, mode, strength
+        self.n_subjects = n_subjects
 
-    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
-        """Make the censor when the data are known."""
-        super().on_train_begin(net, X, y, **kwargs)
-        people = int(X["subject"].max()) + 1
+    def initialize_module(self) -> CensoredNet:
+        """Make the censor beside the network."""
+        super().initialize_module()
         self.censor_ = make_censor(
             self.measure,
             self.mode,
             n_latent=self.module_.encoder.n_latent,
-            n_subjects=people,
-            n_classes=len(self.classes_),
+            n_subjects=self.n_subjects,
+            n_classes=len(self.classes),
         )
+        return self
+
+    def initialize_optimizer(self, *args: Any, **kwargs: Any) -> CensoredNet:
+        """Give the network skorch's optimiser, and the critics their own."""
+        parameters = list(self.module_.parameters())
+        self.optimizer_ = self.optimizer(parameters, lr=self.lr)
         self.critics_ = critic_optimisers(self.censor_, self.lr * self.censor_.measure.critic_speed)
+        return self
 
     def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Tensor]:
         """Critics first, then encoder and classifier."""
@@ -99,6 +107,9 @@ if __name__ == "__main__":
         iterator_train__shuffle=True,
         train_split=None,  # skorch's own split mixes subjects
         classes=[0, 1],
+        n_subjects=6,
+        verbose=0,
     )
     net.fit({"signal": data.X[:], "subject": data.subject_code}, data.y_code)
-    print(net.history[-1, "train_loss"])
+    losses = net.history[:, "train_loss"]
+    print(f"loss with penalty: {losses[0]:.3f} in the first epoch, {losses[-1]:.3f} in the last")

@@ -50,7 +50,11 @@ class Adversary(Measure):
     Ganin et al., Domain-adversarial training of neural networks, JMLR 17 (2016).
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 1, "conditional": 1, "complementary": 1}
+    strength: ClassVar[dict[str, float]] = {
+        "marginal": 0.3,
+        "conditional": 0.3,
+        "complementary": 0.3,
+    }
 
     def __init__(
         self,

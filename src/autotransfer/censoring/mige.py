@@ -72,11 +72,11 @@ class MIGE(Measure):
     """
 
     strength: ClassVar[dict[str, float]] = {
-        "marginal": 0.1,
-        "conditional": 0.1,
+        "marginal": 0.3,
+        "conditional": 0.3,
         "complementary": 0.03,
     }
-    good_cell: ClassVar[int] = 8
+    good_cell: ClassVar[int] = 6
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ class PairMMD(Measure):
     docs/corrections.md (E9, E11).
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 3, "conditional": 3, "complementary": 3}
+    strength: ClassVar[dict[str, float]] = {"marginal": 5, "conditional": 5, "complementary": 3}
     smallest_cell = 2
     good_cell: ClassVar[int] = 4
 

@@ -74,11 +74,10 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
     max_epochs, patience : int
         Most epochs; epochs without a lower validation loss after which training stops.
-    subjects_per_batch : int
-        Subjects in a batch.
-    trials_per_subject : int, optional
-        Trials of each of them in a batch. By default 8, or as many as the measure needs for a
-        sound estimate in every (subject, class) cell when `mode` is "conditional".
+    subjects_per_batch, trials_per_subject : int, optional
+        Subjects in a batch, and trials of each of them. By default 8 and 8; when `mode` is
+        "conditional", as many trials as the measure needs for a sound estimate in every (subject,
+        class) cell, and fewer subjects if these are many.
     random_state : int, RandomState or None
         Seed of weights, batches, dropout and the choice of validation subjects. With an int,
         repeats are bit-equal on a CPU.
@@ -137,7 +136,7 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         weight_decay: float = 0.01,
         max_epochs: int = 500,
         patience: int = 30,
-        subjects_per_batch: int = 8,
+        subjects_per_batch: int | None = None,
         trials_per_subject: int | None = None,
         random_state: Any = None,
         device: str = "auto",

@@ -84,8 +84,7 @@ def fit_fold(
     batches = SubjectBatches(
         codes,
         fold.subject,
-        estimator.subjects_per_batch,
-        settings.trials_per_subject(estimator, len(classes)),
+        *settings.batch_shape(estimator, len(classes)),
         trials=fold.train,
         # Penalties that do not look at the class take a subject's trials for a random sample.
         by_class=estimator.measure is None or estimator.mode == "conditional",

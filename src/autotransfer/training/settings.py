@@ -49,12 +49,12 @@ def check(estimator: Any) -> None:
         "max_epochs",
         "patience",
         "checkpoint_every",
-        "subjects_per_batch",
     ):
         as_count(getattr(estimator, name), name)
     as_count(estimator.warmup_epochs, "warmup_epochs", least=0)
-    if estimator.trials_per_subject is not None:
-        as_count(estimator.trials_per_subject, "trials_per_subject")
+    for name in ("subjects_per_batch", "trials_per_subject"):
+        if getattr(estimator, name) is not None:
+            as_count(getattr(estimator, name), name)
     for name, words in (
         ("strength", "of at least 0"),
         ("learning_rate", "above 0"),
@@ -92,15 +92,18 @@ def strength(estimator: Any) -> float:
     return default_strength(estimator.measure, estimator.mode)
 
 
-def trials_per_subject(estimator: Any, n_classes: int) -> int:
-    """Trials of a subject in a batch: as given, or 8, or what the measure needs in its mode."""
-    as_count(estimator.warmup_epochs, "warmup_epochs", least=0)
-    if estimator.trials_per_subject is not None:
-        return int(estimator.trials_per_subject)
-    if estimator.measure is None:
-        return 8
-    cell = lookup_measure(estimator.measure).good_cell
-    return max(8, cell * (n_classes if estimator.mode == "conditional" else 1))
+def batch_shape(estimator: Any, n_classes: int) -> tuple[int, int]:
+    """Subjects in a batch and trials of each: as given, or 8 x 8, or what the measure needs.
+
+    Where a subject needs more trials than 16, fewer subjects make a batch of about 128 rows: larger
+    ones would leave few steps in an epoch.
+    """
+    trials = estimator.trials_per_subject
+    if trials is None:
+        cell = 1 if estimator.measure is None else lookup_measure(estimator.measure).good_cell
+        trials = max(8, cell * (n_classes if estimator.mode == "conditional" else 1))
+    subjects = estimator.subjects_per_batch
+    return int(subjects or max(4, min(8, 128 // trials))), int(trials)
 
 
 def censor_name(estimator: Any) -> str:
