@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from autotransfer.errors import SettingError
 from autotransfer.estimation.cells import Cells
+from autotransfer.estimation.kernel_sum import gaussian_sum
 from autotransfer.estimation.kernels import rbf, square_distances
+from autotransfer.estimation.length_scale import beta
 from autotransfer.estimation.mmd import (
     block_sums,
     kernel_average,
@@ -157,3 +159,30 @@ def test_an_impossible_length_scale_is_refused(length_scale):
     cells = Cells.of([0, 0, 1, 1])
     with pytest.raises(SettingError, match="length scale"):
         kernel_average(torch.randn(4, 2), cells, mmd_weights(cells), length_scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("sigma", [None, 1.3])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("rows", ["random", "even", "duplicates", "equal"])
+def test_the_sum_by_hand_is_that_of_autograd(dtype, sigma, held, rows):
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(21 if rows == "random" else 20, 5, generator=generator, dtype=dtype) + 30
+    if rows == "duplicates":
+        z[5:12] = z[4]
+    if rows == "equal":
+        z[:] = z[0]
+    v = torch.randn(len(z), len(z), generator=generator, dtype=dtype)
+    v = (v + v.T).fill_diagonal_(0)
+    scales = (0.5, 1.0)
+    z.requires_grad_()
+    d2 = square_distances(z)
+    by_torch = beta(d2.detach() if held else d2, sigma or "median")
+    expected = sum((v * rbf(d2, by_torch / c**2)).sum() for c in scales) / 2
+    found = gaussian_sum(z, v.numpy(), sigma, held, scales)
+    slopes = [torch.autograd.grad(value, z)[0] for value in (found, expected)]
+    tolerance = (
+        {"rtol": 1e-9, "atol": 1e-10} if dtype is torch.float64 else {"rtol": 1e-3, "atol": 1e-4}
+    )
+    torch.testing.assert_close(found, expected, **tolerance)
+    torch.testing.assert_close(*slopes, **tolerance)

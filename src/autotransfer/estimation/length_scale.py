@@ -62,23 +62,41 @@ def median_beta(d2: Tensor, mask: Tensor | None = None) -> Tensor:
     return torch.from_numpy(0.5 / square).to(d2.device).reshape(*d2.shape[:-2], 1, 1)
 
 
-class _MedianBeta(torch.autograd.Function):
-    """`median_beta` with its gradient.
+def median_slope(entries: Array, count: Array | int) -> tuple[Array, Array, Array]:
+    """β of `median_beta`, and its derivative in the two distances that are the median.
 
     With a and b the middle squared distances, σ = (√a + √b) / 2 and ∂β/∂a = -1 / (4 σ³ √a).
+
+    Parameters
+    ----------
+    entries : array of shape (G, n²)
+        Squared distances of G sets, inf where a point is not there.
+    count : int or array of shape (G,)
+        Points of each set.
+
+    Returns
+    -------
+    beta : array of shape (G,)
+    place : array of int of shape (G, 2)
+        Entries that are the median; with ties, any is as good.
+    slope : array of shape (G, 2)
+        Derivatives in them.
     """
+    square, middle = _median(entries, count)
+    place = np.stack([(entries == m[:, None]).argmax(-1) for m in middle], -1)
+    # Dividing by inf: no gradient through √0, nor where a set has no pair.
+    root = np.stack([np.sqrt(np.where(_usable(m), m, np.inf)) for m in middle], -1)
+    return 0.5 / square, place, -0.25 / (square**1.5)[:, None] / root
+
+
+class _MedianBeta(torch.autograd.Function):
+    """`median_beta` with its gradient."""
 
     @staticmethod
     def forward(ctx: Any, d2: Tensor, mask: Tensor | None) -> Tensor:
-        entries, count = _entries(d2, mask)
-        square, middle = _median(entries, count)
-        # Some entry of that size; with ties, any is as good.
-        ctx.place = np.stack([(entries == m[:, None]).argmax(-1) for m in middle], -1)
-        # Dividing by inf: no gradient through √0, nor where a set has no pair.
-        root = np.stack([np.sqrt(np.where(_usable(m), m, np.inf)) for m in middle], -1)
-        ctx.slope = -0.25 / (square**1.5)[:, None] / root
+        beta, ctx.place, ctx.slope = median_slope(*_entries(d2, mask))
         ctx.shape = d2.shape
-        return torch.from_numpy(0.5 / square).to(d2.device).reshape(*d2.shape[:-2], 1, 1)
+        return torch.from_numpy(beta).to(d2.device).reshape(*d2.shape[:-2], 1, 1)
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from autotransfer.errors import SettingError
 from autotransfer.estimation.cells import Cells, Floats
+from autotransfer.estimation.kernel_sum import gaussian_sum
 from autotransfer.estimation.kernels import rbf, square_distances
-from autotransfer.estimation.length_scale import LengthScale, beta
+from autotransfer.estimation.length_scale import LengthScale, beta, check_length_scale
 
 
 def mmd_weights(cells: Cells, weight: Floats | None = None, literal: bool = False) -> Floats:
@@ -144,10 +145,14 @@ def kernel_average(
     Tensor of shape ()
         Attached to `z`; zero where no weight is.
     """
+    length_scale = check_length_scale(length_scale)
     if not weights.any():
         return 0 * z.sum()
     pairs = weights[np.ix_(cells.cell, cells.cell)]
     pairs[np.diag_indices_from(pairs)] = 0.0
+    if z.device.type == "cpu" and length_scale != "tsne":
+        sigma = None if isinstance(length_scale, str) else length_scale
+        return gaussian_sum(z, pairs, sigma, detach_length_scale, scales)
     v = torch.from_numpy(pairs).to(z, non_blocking=True)
     d2 = square_distances(z)
     scale = beta(d2.detach() if detach_length_scale else d2, length_scale)
