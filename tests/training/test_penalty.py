@@ -6,13 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 import autotransfer as at
 from autotransfer import errors as e
-from autotransfer.censoring import MEASURES, MODES, Measure
+from autotransfer.censoring import MEASURES, MODES, Measure, make_censor
 from autotransfer.training import loop
-from autotransfer.training.penalty import warn_after
+from autotransfer.training.penalty import Penalty, warn_after
 
 DATA = at.make_leak(n_subjects=5, n_trials=40, random_state=1)
 CASES = [(measure, mode) for measure in MEASURES for mode in MODES]
@@ -215,3 +216,25 @@ def test_a_critic_that_cannot_learn_is_dead():
     noise = np.random.default_rng(0).normal(size=(400, 12, 1)).astype(np.float32)
     with pytest.warns(e.CriticDeadWarning, match="leakage probe"):
         clf.fit(noise, np.arange(400) % 2, subject=np.arange(400) // 40)
+
+
+def test_a_trial_of_somebody_who_does_not_train_is_refused():
+    censor = make_censor("mmd", n_latent=2, n_subjects=2, n_classes=2)
+    penalty = Penalty(censor, 1.0, 0, np.array([0, 0, 1, 1, -1]), np.array([0, 1, 0, 1, 0]))
+    penalty.start(1, 1e-3)
+    penalty(torch.randn(4, 2), np.arange(4))
+    with pytest.raises(e.SubjectLeakageError, match="does not train"):
+        penalty(torch.randn(2, 2), np.array([0, 4]))
+
+
+@pytest.mark.parametrize(("measure", "mode"), CASES)
+def test_latents_and_cells_of_different_batches_are_refused(measure, mode):
+    censor = make_censor(measure, mode, n_latent=4, n_subjects=3, n_classes=2)
+    cells = censor.cells(np.arange(12) % 3, np.arange(12) % 2)
+    with pytest.raises(e.ShapeError, match="20 rows of latents and 12 subject ids"):
+        censor(torch.randn(20, 4), cells)
+
+
+def test_a_latent_of_one_column_cannot_be_split():
+    with pytest.raises(e.SettingError, match="complementary"):
+        make_censor("mmd", "complementary", n_latent=1, n_subjects=2, n_classes=2)

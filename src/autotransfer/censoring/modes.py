@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from autotransfer.censoring.measure import Measure
 from autotransfer.encoder.split import split_latent
-from autotransfer.errors import LabelError
+from autotransfer.errors import LabelError, SettingError, ShapeError
 from autotransfer.estimation.cells import Cells
 
 Maker = Callable[[int, int, int], Measure]
@@ -51,6 +51,7 @@ class Censor(nn.Module):
 
     def forward(self, z: Tensor, cells: Cells, generator: torch.Generator | None = None) -> Tensor:
         """Penalty of latents z (N, n_latent): lower is more censored."""
+        _same_rows(z, cells)
         return self.measure.censor(z, cells, self.measure.draw(cells, generator))
 
     def critic_loss(
@@ -90,12 +91,18 @@ class Complementary(Censor):
 
     def __init__(self, make: Maker, n_latent: int, n_subjects: int, n_classes: int) -> None:
         nn.Module.__init__(self)
+        if n_latent < 2:
+            raise SettingError(
+                "The mode 'complementary' splits the latent in two, but this encoder's has "
+                f"{n_latent} column. Use an encoder with a larger latent, or another mode."
+            )
         half = n_latent // 2
         self.measure = make(half, n_subjects, 0)
         self.carrier = make(n_latent - half, n_subjects, 0)
 
     def forward(self, z: Tensor, cells: Cells, generator: torch.Generator | None = None) -> Tensor:
         """Penalty of latents z (N, n_latent): z1 forgets, z2 keeps."""
+        _same_rows(z, cells)
         z1, z2 = split_latent(z)
         draw = self.measure.draw(cells, generator)  # the same for both halves
         return self.measure.censor(z1, cells, draw) + self.carrier.keep(z2, cells, draw)
@@ -113,3 +120,12 @@ class Complementary(Censor):
         """Say how the critics stood; those of z2 under names that begin with ``z2_``."""
         second = {f"z2_{name}": value for name, value in self.carrier.readings().items()}
         return self.measure.readings() | second
+
+
+def _same_rows(z: Tensor, cells: Cells) -> None:
+    """Refuse latents and labels of different batches: some measures would not notice."""
+    if len(z) != len(cells.cell):
+        raise ShapeError(
+            f"There are {len(z)} rows of latents and {len(cells.cell)} subject ids. Give the cells "
+            "of the same batch."
+        )

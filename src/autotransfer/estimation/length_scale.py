@@ -217,7 +217,11 @@ def check_length_scale(length_scale: LengthScale) -> LengthScale:
     if isinstance(length_scale, str):
         if length_scale in LENGTH_SCALES:
             return length_scale
-    elif type(length_scale) in (int, float) and 0 < length_scale < float("inf"):
+    elif (
+        isinstance(length_scale, int | float | np.integer | np.floating)
+        and not isinstance(length_scale, bool)
+        and 0 < length_scale < float("inf")
+    ):
         return float(length_scale)
     raise SettingError(
         f"No length scale {length_scale!r}. Choose one of: {some(list(LENGTH_SCALES))}; or a "

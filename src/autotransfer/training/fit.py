@@ -121,7 +121,7 @@ def _penalty(
     if estimator.measure is None:
         return None
     people, of_training = np.unique(fold.subject[fold.train], return_inverse=True)
-    # Subjects that do not train have no code: if one got here, its row would be out of range.
+    # Subjects that do not train have no code, and the penalty refuses their trials.
     subject = np.full(len(fold.subject), -1, np.intp)
     subject[fold.train] = of_training
     censor = make_censor(

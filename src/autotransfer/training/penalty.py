@@ -19,6 +19,7 @@ from autotransfer.errors import (
     LatentCollapseWarning,
     LatentExplosionWarning,
     SmallCellWarning,
+    SubjectLeakageError,
 )
 from autotransfer.training.checkpoint import load_optimiser, optimiser_tensors
 
@@ -83,7 +84,13 @@ class Penalty:
         Tensor of shape ()
             To be added to the task loss.
         """
-        cells = self.censor.cells(self._subject[trials], self._label[trials])
+        subject = self._subject[trials]
+        if subject.min() < 0:
+            raise SubjectLeakageError(
+                "A trial of a subject that does not train reached the penalty. This is a defect of "
+                "autotransfer; please report it."
+            )
+        cells = self.censor.cells(subject, self._label[trials])
         # The critics learn from the same rows: critics that had only seen the batch before made
         # the encoder answer to noise (placebo probe 0.845 instead of 0.696, adversary).
         self._z = seen = z.detach()
