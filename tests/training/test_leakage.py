@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_validate
 
 from autotransfer import CensoredClassifier, SubjectDataset, make_subjects
+from autotransfer.censoring import MEASURES, MODES
 from autotransfer.data.normalise import NORMALISERS
 from autotransfer.data.splits import SubjectFolds
 
@@ -32,12 +33,12 @@ def classifier(normalise="channel", **options):
     )
 
 
-def procedure(data, normalise):
+def procedure(data, normalise, **options):
     """Folds by subject, one fold's training and validation subjects, fit; as the search does."""
     fold = list(SubjectFolds().folds(data.subject))[FOLD]
     assert fold.subjects("test") == [TEST]
     part = data.select(trials=np.union1d(fold.train, fold.validation))
-    clf = classifier(normalise, validation=fold.subjects("validation"))
+    clf = classifier(normalise, validation=fold.subjects("validation"), **options)
     return bits(clf.fit(part.X, part.y, subject=part.subject))
 
 
@@ -80,6 +81,21 @@ CHANGES = {
 @pytest.mark.parametrize("change", list(CHANGES))
 def test_nothing_of_the_test_subject_reaches_the_model(normalise, change):
     assert procedure(CHANGES[change](TEST), normalise) == procedure(DATA, normalise)
+
+
+@pytest.mark.filterwarnings("ignore::autotransfer.AutoTransferWarning")
+@pytest.mark.parametrize("mode", list(MODES))
+@pytest.mark.parametrize("measure", list(MEASURES))
+def test_nothing_of_the_test_subject_reaches_a_censored_model(measure, mode):
+    before = procedure(DATA, "channel", measure=measure, mode=mode)
+    for change in ("labels", "noise"):
+        changed = CHANGES[change](TEST)
+        assert procedure(changed, "channel", measure=measure, mode=mode) == before
+    # A validation subject's labels change neither the critics nor the penalty.
+    after = procedure(with_labels(DATA, VALIDATION), "channel", measure=measure, mode=mode)
+    n = min(len(before[1]), len(after[1]))
+    penalties = [[entry["penalty"] for entry in run[1]][:n] for run in (before, after)]
+    assert penalties[0] == penalties[1]
 
 
 @every_normalisation
