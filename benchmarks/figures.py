@@ -9,6 +9,7 @@ A test fails when the README and the files differ, so no figure is typed in by h
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ TABLES = {
     "penalty_cost": (
         "A training step with each censor, relative to the uncensored one (fused EEGNet, 8 "
         "subjects in the batch, CPU time, one thread).",
-        ("channels x times, batch", "censor", "ms", "relative"),
+        ("channels x times, batch", "censor", "ms", "relative", "goal"),
     ),
     "batches": ("Drawing a batch of 8 subjects x 16 trials (`SubjectBatches`).", None),
 }  # fmt: skip
@@ -65,9 +66,16 @@ def table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
     columns = columns or tuple(rows[0])
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     for row in rows:
-        cells = (f"{v:.3g}" if isinstance(v, float) else str(v) for v in map(row.get, columns))
+        cells = (_cell(value) for value in map(row.get, columns))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    """Write a value; what does not apply (NaN) is left empty."""
+    if not isinstance(value, float):
+        return str(value)
+    return "" if math.isnan(value) else f"{value:.3g}"
 
 
 def figures() -> str:
@@ -79,7 +87,9 @@ def figures() -> str:
             found = json.loads(file.read_text())
             machine = ", ".join(f"{k} {v}" for k, v in found["machine"].items())
             command = f"`python benchmarks/{name}.py` ({machine})"
-            parts.append(f"{words}\n{command}:\n\n{table(found['rows'], columns)}")
+            # Where a benchmark has goals for some of its rows, the others are in its file only.
+            rows = [r for r in found["rows"] if not math.isnan(r.get("goal", 0.0))]
+            parts.append(f"{words}\n{command}:\n\n{table(rows, columns)}")
     return "\n\n".join(parts)
 
 
