@@ -134,9 +134,8 @@ class MIGE(Measure):
 
     def _whole(self, cells: Cells, chosen: np.ndarray, own: Groups) -> Groups:
         """All usable rows of each stratum as one set, each row with the weight it has in `own`."""
-        stratum = Cells.of(cells.stratum[cells.cell] * 2 + chosen[cells.cell])
-        odd = np.unique(cells.stratum[cells.cell] * 2 + chosen[cells.cell]) % 2 == 1
-        rows, mask = stratum.padded(odd)
+        key = cells.stratum[cells.cell] * 2 + chosen[cells.cell]
+        rows, mask = Cells.of(key).padded(np.unique(key) % 2 == 1)
         weight = np.zeros(len(cells.cell))
         weight[own.rows[own.mask]] = own.weight[own.mask]
         return Groups(rows, mask, weight[rows] * mask)

@@ -92,7 +92,7 @@ class Penalty:
             )
         cells = self.censor.cells(subject, self._label[trials])
         # The critics learn from the same rows: critics that had only seen the batch before made
-        # the encoder answer to noise (placebo probe 0.845 instead of 0.696, adversary).
+        # the encoder answer to noise (placebo probe 0.845 instead of 0.646, adversary).
         self._z = seen = z.detach()
         found: dict[str, Tensor] = {}
         for step in range(self.censor.n_critic):
