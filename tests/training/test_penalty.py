@@ -190,6 +190,7 @@ def entries(**values):
         (entries(critic_accuracy=0.97, critic_chance=0.2), e.CriticWinsWarning),
         (entries(critic_ratio=1.001), e.CriticDeadWarning),
         (entries(critic_ratio=1.1), None),
+        ([{"latent_scale": 1.0}, *entries(critic_ratio=1.1)], None),  # an epoch without a reading
         (entries(critic_ratio=3.0), e.CriticWinsWarning),
         (entries(z1_scale=1e-4), e.LatentCollapseWarning),
         (entries(z2_scale=1e4), e.LatentExplosionWarning),

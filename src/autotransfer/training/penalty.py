@@ -110,10 +110,12 @@ class Penalty:
 
     def finish(self) -> dict[str, float]:
         """End an epoch: means over its batches, and the spread of the last batch's latents."""
-        names = list(self._record[0])
-        table = torch.stack([torch.stack([entry[n] for n in names]) for entry in self._record])
-        means = table.double().mean(0).tolist()  # the one time in an epoch to wait for a device
-        entry = dict(zip(names, means, strict=True))
+        # A batch of one subject has no reading of a critic that compares subjects.
+        names = list(dict.fromkeys(name for entry in self._record for name in entry))
+        found = [[entry[n] for entry in self._record if n in entry] for n in names]
+        means = torch.stack([torch.stack(values).double().mean() for values in found])
+        # The one time in an epoch to wait for a device.
+        entry = dict(zip(names, means.tolist(), strict=True))
         assert self._z is not None
         entry["latent_scale"] = _scale(self._z)
         if hasattr(self.censor, "carrier"):
@@ -198,12 +200,14 @@ def warn_after(history: History, best_epoch: int) -> None:
         # On a scale from 0, a blind guess, to 1, always right.
         skill = [
             (e["critic_accuracy"] - e["critic_chance"]) / max(1 - e["critic_chance"], 1e-9)
+            if "critic_accuracy" in e
+            else 0.0
             for e in history
         ]
         words = f"guessed the subject in {kept['critic_accuracy']:.0%} of the trials"
     elif "critic_ratio" in kept:
         # A ratio of errors of 2 or more under the right label stands for a critic that has won.
-        skill = [min(max(e["critic_ratio"] - 1, 0.0), 1.0) for e in history]
+        skill = [min(max(e.get("critic_ratio", 1.0) - 1, 0.0), 1.0) for e in history]
         words = f"had errors {kept['critic_ratio']:.2f} times larger under the right subject"
     else:
         return
