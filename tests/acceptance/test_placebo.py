@@ -49,7 +49,7 @@ def uncensored():
 
 
 @pytest.mark.filterwarnings("ignore::autotransfer.errors.TrainingWarning")
-@pytest.mark.parametrize("measure", ["adversary", "mige", "mmd", "pairmmd"])
+@pytest.mark.parametrize("measure", ["adversary", "mige", "mmd", "pairmmd", "began"])
 def test_true_labels_censor_and_shuffled_ones_do_not(measure, uncensored):
     leak, task = uncensored
     censored, kept = probe(measure, DATA.subject)

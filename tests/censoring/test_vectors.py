@@ -177,7 +177,7 @@ def test_began(dtype):
         return censor.measure
 
     cells = Cells.of(v["s"])
-    default, expected = measure(True, others="all"), v["default_rest_logratio"]
+    default, expected = measure(True, form="ratio", others="all"), v["default_rest_logratio"]
     draw = default.draw(cells)
     own, real = default.losses(z, cells, draw)
     close(torch.stack([own, real]), [expected["Lzs"], expected["Lz"]], dtype)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from autotransfer.censoring.critic import SubjectTable, columns, frozen, spread, standardise
+from autotransfer.censoring.critic import SubjectTable, columns, frozen, standardise
 from autotransfer.censoring.measure import Measure, choose, number
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells, Floats, Ints
@@ -34,8 +34,9 @@ class Autoencoder(nn.Module):
         self.leave, self.out = nn.Linear(code + n_given, hidden), nn.Linear(hidden, n_latent)
         self.enter_as = self.leave_as = None
         if n_subjects:
-            self.enter_as = SubjectTable(n_subjects, hidden, spread(n_latent + 1))
-            self.leave_as = SubjectTable(n_subjects, hidden, spread(code + 1))
+            # At first all subjects are the same to it: what it tells apart, it has learnt.
+            self.enter_as = SubjectTable(n_subjects, hidden, 0.0)
+            self.leave_as = SubjectTable(n_subjects, hidden, 0.0)
 
     def forward(self, u: Tensor, subject: Tensor, label: Tensor | None) -> Tensor:
         """Mean absolute error over columns (Q,) of rows u (Q, K) under subjects (Q,)."""
@@ -53,7 +54,7 @@ class BEGAN(Measure):
     r"""Log-ratio of an autoencoder's errors under the right and under a wrong subject.
 
         Lzs = mean_m mean_{s_i = m} AE_i(m),    Lz = mean_m mean_{s_i ≠ m} AE_i(m)
-        P = log(Lzs / Lz),    critic: min Lz - k log(Lzs / Lz)
+        P = (Lzs - c Lz) / sg(Lz),    critic: min Lz - k log(Lzs / Lz)
         k ← clip(k + β (γ - Lzs / Lz), 0, 1)
 
     AE_i(m) is the mean absolute error of row i when the autoencoder is told subject m. The critic
@@ -68,10 +69,16 @@ class BEGAN(Measure):
         "rest" is the form above. "abs" has one autoencoder that is told nothing, with Lz the mean
         error and Lzs = Lz + mean_m |L_m - Lz|. "literal" is the paper's: Lzs = mean_m L_m, which
         equals Lz for balanced batches, so that it cannot see the subject.
-    form : {"ratio", "difference", "paper"}, optional
+    form : {"balanced", "ratio", "difference", "paper"}, optional
+        "balanced" is the form above; "ratio" has P = log(Lzs / Lz) with the same critic.
         "difference": P = Lzs - Lz, critic Lz - k Lzs, k ← k + β (γ Lz - Lzs). "paper": the same
-        but P = Lzs, and Lz - k Lzs where dependence is raised. By default "ratio", or "paper" for
-        the literal variant.
+        but P = Lzs, and Lz - k Lzs where dependence is raised. By default "balanced", or "paper"
+        for the literal variant.
+    balance : float
+        c of the balanced form. An autoencoder reads the wrong labels better than the right ones,
+        so that at c = 1 the encoder gains by latents that are hard to encode, whoever they come
+        from; well below by latents that are easy to encode. 0.993 lies between: with shuffled
+        labels the leak neither rises nor falls.
     gamma, beta, k : float
         γ, β, first k; for the literal variant the paper's 0.5, 0.001, 0 unless given.
     others : int or "all"
@@ -91,7 +98,11 @@ class BEGAN(Measure):
     arXiv:1703.10717.
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 1, "conditional": 1, "complementary": 1}
+    strength: ClassVar[dict[str, float]] = {
+        "marginal": 0.05,
+        "conditional": 0.05,
+        "complementary": 0.1,
+    }
 
     def __init__(
         self,
@@ -101,6 +112,7 @@ class BEGAN(Measure):
         *,
         variant: str = "rest",
         form: str | None = None,
+        balance: float = 0.993,
         gamma: float | None = None,
         beta: float | None = None,
         k: float | None = None,
@@ -114,8 +126,11 @@ class BEGAN(Measure):
         self.variant = choose("variant", variant, ("rest", "abs", "literal"))
         literal = variant == "literal"
         self.form = choose(
-            "form", form or ("paper" if literal else "ratio"), ("ratio", "difference", "paper")
+            "form",
+            form or ("paper" if literal else "balanced"),
+            ("balanced", "ratio", "difference", "paper"),
         )
+        self.balance = number("balance", balance, 0)
         self.gamma = number("gamma", gamma, 0) if gamma is not None else (0.5 if literal else 1.25)
         self.beta = number("beta", beta, 0) if beta is not None else (0.001 if literal else 0.01)
         first = number("k", k, 0, 1) if k is not None else (0.0 if literal else 0.5)
@@ -164,9 +179,12 @@ class BEGAN(Measure):
     def _objective(self, losses: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """Penalty of the encoder, loss of the critic."""
         own, real = losses
-        if self.form == "ratio":
+        if self.form in ("balanced", "ratio"):
             rho = torch.log(own.clamp(min=1e-12) / real.clamp(min=1e-12))
-            return rho, real - self.k * rho
+            critic = real - self.k * rho
+            if self.form == "ratio":
+                return rho, critic
+            return (own - self.balance * real) / real.detach().clamp(min=1e-12), critic
         return own - real if self.form == "difference" else own, real - self.k * own
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
@@ -191,7 +209,7 @@ class BEGAN(Measure):
         loss = self._objective(losses)[1]
         own, real = (v.detach() for v in losses)
         ratio = own / real.clamp(min=1e-12)
-        gap = self.gamma - ratio if self.form == "ratio" else self.gamma * real - own
+        gap = self.gamma - ratio if self.form in ("balanced", "ratio") else self.gamma * real - own
         # A new tensor: the graph of the loss still holds the old one.
         self.k = (self.k + self.beta * gap).clamp(0, 1)
         self._last = ratio, self.k
