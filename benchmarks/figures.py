@@ -9,7 +9,6 @@ A test fails when the README and the files differ, so no figure is typed in by h
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +71,10 @@ def table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Write a value; what does not apply (NaN) is left empty."""
-    if not isinstance(value, float):
-        return str(value)
-    return "" if math.isnan(value) else f"{value:.3g}"
+    """Write a value; what does not apply (null) is left empty."""
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def figures() -> str:
@@ -84,11 +83,12 @@ def figures() -> str:
     for name, (words, columns) in TABLES.items():
         file = RESULTS / f"{name}.json"
         if file.exists():
-            found = json.loads(file.read_text())
+            # Files of earlier runs have NaN where there is null now.
+            found = json.loads(file.read_text(), parse_constant=lambda _: None)
             machine = ", ".join(f"{k} {v}" for k, v in found["machine"].items())
             command = f"`python benchmarks/{name}.py` ({machine})"
             # Where a benchmark has goals for some of its rows, the others are in its file only.
-            rows = [r for r in found["rows"] if not math.isnan(r.get("goal", 0.0))]
+            rows = [r for r in found["rows"] if r.get("goal", 0.0) is not None]
             parts.append(f"{words}\n{command}:\n\n{table(rows, columns)}")
     return "\n\n".join(parts)
 

@@ -64,8 +64,9 @@ class Step:
         self.stats = self.network.encoder.prepare(self.x.transpose(0, 1))
         self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=1e-3, fused=True)
         self.weights = torch.full((CLASSES,), 1 / CLASSES)
-        # Five chunks of each subject, so that every batch is of the size wanted.
-        per_subject = 5 * (self.batch // SUBJECTS)
+        # As many chunks of each subject as a batch has places: every batch is then of the size
+        # wanted, whatever the number of subjects (50 chunks in batches of 8 are batches of 7).
+        per_subject = SUBJECTS * (self.batch // SUBJECTS)
         self.subject = np.repeat(np.arange(n_subjects), per_subject)
         self.label = np.arange(len(self.subject)) % CLASSES
         batches = at.SubjectBatches(

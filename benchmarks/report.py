@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import platform
 import sys
 from collections.abc import Sequence
@@ -74,9 +75,18 @@ def finish(
         }
         found = {"title": title, "rows": list(rows), "machine": machine, **more}
         found["goals"] = [{**goal.__dict__, "kept": goal.kept} for goal in goals]
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        args.json.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n")
     if args.check and missed:
         sys.exit(1)
+
+
+def _plain(value: Any) -> Any:
+    """Write null for what is not a finite number: JSON has neither NaN nor infinity."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _number(value: Any) -> bool:

@@ -26,6 +26,7 @@ WRONG = [
     ("adversary", {"hidden": math.inf}, "hidden; inf"),
     ("adversary", {"critic_speed": 0}, "critic_speed; 0"),
     ("adversary", {"critic_speed": math.inf}, "critic_speed; inf"),
+    ("adversary", {"cap": 1}, "cap must be True or False; 1"),
     ("adversary", {"length_scale": 1.0}, "'adversary'; does not know; length_scale; candidates"),
     ("mige", {"estimator": "tikonov"}, "'tikonov'; tikhonov; ssge"),
     ("mige", {"estimator": ["nu"]}, "['nu']; tikhonov"),
@@ -34,6 +35,12 @@ WRONG = [
     ("mige", {"gamma": math.nan}, "gamma; nan"),
     ("mige", {"gamma": math.inf}, "gamma; inf"),
     ("mige", {"gamma": "small"}, "gamma; 'small'"),
+    ("mige", {"gamma": 0.1, "estimator": "ssge"}, "'ssge' does not use gamma; ratio"),
+    ("mige", {"gamma": 0.1, "estimator": "mige"}, "'mige' does not use gamma; ratio"),
+    ("mige", {"ratio": 0.9}, "'tikhonov' does not use ratio; gamma"),
+    ("mige", {"ratio": 1.1, "estimator": "ssge"}, "ratio; to 1; 1.1"),
+    ("mige", {"matched": "no"}, "matched must be True or False; 'no'"),
+    ("mige", {"calibrate": None}, "calibrate must be True or False; None"),
     ("mige", {"n_min": 1}, "n_min; at least 2; 1"),
     ("mige", {"n_min": 4.5}, "n_min; whole number; 4.5"),
     ("mige", {"n_perm": 0}, "n_perm; at least 1"),
@@ -45,6 +52,8 @@ WRONG = [
     ("mmd", {"length_scale": math.inf}, "inf; positive"),
     ("mmd", {"length_scale": None}, "None; median"),
     ("mmd", {"length_scale": True}, "True; median"),
+    ("mmd", {"detach_length_scale": 0}, "detach_length_scale must be True or False; 0"),
+    ("mmd", {"literal": "yes"}, "literal must be True or False; 'yes'"),
     ("mmd", {"length_scal": 1.0}, "'mmd'; length_scal; length_scale"),
     ("mmd", {"n_latent": 3}, "'mmd'; n_latent; literal"),
     ("pairmmd", {"pairs": "some"}, "pairs='some'; all; bernoulli; clique"),
@@ -52,6 +61,8 @@ WRONG = [
     ("pairmmd", {"b": None}, "b must; None"),
     ("pairmmd", {"d": 1}, "d must; at least 2; 1"),
     ("pairmmd", {"d": 2.5}, "d must; whole number; 2.5"),
+    ("pairmmd", {"detach_length_scale": "no"}, "detach_length_scale; 'no'"),
+    ("began", {"standardise": 1.0}, "standardise must be True or False; 1.0"),
     ("began", {"variant": "mine"}, "variant='mine'; rest; abs; literal"),
     ("began", {"form": "quotient"}, "form='quotient'; balanced; ratio; difference; paper"),
     ("began", {"balance": -1}, "balance; at least 0; -1"),
@@ -122,6 +133,18 @@ def test_numbers_of_numpy_are_numbers():
     made = make_censor("mige", **SIZES, options={"n_min": np.int64(5), "gamma": np.float32(0.5)})
     assert made.measure.smallest_cell == 5
     assert type(made.measure.gamma) is float
+    made = make_censor("mige", **SIZES, options={"matched": np.bool_(False)})
+    assert made.measure.matched is False
+
+
+def test_the_ratio_of_ssge_can_be_set():
+    data, found = batch(n_latent=4), []
+    for options in ({}, {"ratio": 0.95}, {"ratio": 0.5}):
+        options = {"estimator": "ssge", "matched": False, **options}
+        made = make_censor("mige", n_latent=4, n_subjects=5, n_classes=2, options=options)
+        found.append(pull(made, data)[1])
+    assert (found[0] == found[1]).all()
+    assert (found[0] != found[2]).any()
 
 
 def test_a_measure_of_one_s_own_needs_no_name():

@@ -25,7 +25,7 @@ def encoder(n_channels, n_times):
     return made
 
 
-def fit(measure, mode="marginal", **options):
+def fit(measure, mode="marginal", data=DATA, **options):
     given = {
         "encoder": encoder,
         "normalise": "none",
@@ -40,7 +40,7 @@ def fit(measure, mode="marginal", **options):
     clf = at.CensoredClassifier(measure, mode, **{**given, **options})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", e.TrainingWarning)
-        return clf.fit(DATA.X, DATA.y, subject=DATA.subject)
+        return clf.fit(data.X, data.y, subject=data.subject)
 
 
 def bits(clf):
@@ -51,11 +51,8 @@ def record(clf):
     return [{k: v for k, v in entry.items() if k != "seconds"} for entry in clf.history_]
 
 
-@pytest.mark.parametrize(("measure", "mode"), CASES)
-def test_a_stopped_training_goes_on_to_the_same_bits(measure, mode, tmp_path, monkeypatch):
-    """Critics, their optimisers and BEGAN's k are part of a checkpoint."""
-    whole = fit(measure, mode)
-    options = {"checkpoint": tmp_path / "run.ckpt", "checkpoint_every": 1}
+def stopped_and_resumed(measure, mode, path, monkeypatch, **options):
+    options |= {"checkpoint": path, "checkpoint_every": 1}
 
     def stop(self, epoch, *args):
         if epoch == 3:
@@ -65,7 +62,27 @@ def test_a_stopped_training_goes_on_to_the_same_bits(measure, mode, tmp_path, mo
         patch.setattr(loop.EpochProgress, "epoch", stop)
         with pytest.raises(KeyboardInterrupt):
             fit(measure, mode, **options)
-    resumed = fit(measure, mode, **options)
+    return fit(measure, mode, **options)
+
+
+@pytest.mark.parametrize(("measure", "mode"), CASES)
+def test_a_stopped_training_goes_on_to_the_same_bits(measure, mode, tmp_path, monkeypatch):
+    """Critics, their optimisers and BEGAN's k are part of a checkpoint."""
+    whole = fit(measure, mode)
+    resumed = stopped_and_resumed(measure, mode, tmp_path / "run.ckpt", monkeypatch)
+    assert bits(resumed) == bits(whole)
+    assert record(resumed) == record(whole)
+
+
+@pytest.mark.parametrize("measure", ["adversary", "began"])
+def test_so_does_one_with_very_many_subjects(measure, tmp_path, monkeypatch):
+    """Above 1,000 subjects the critics' tables have an optimiser of their own."""
+    many = at.make_leak(n_subjects=1100, n_trials=4, random_state=1)
+    options = {"data": many, "subjects_per_batch": 100, "trials_per_subject": 4, "max_epochs": 4}
+    whole = fit(measure, **options)
+    resumed = stopped_and_resumed(
+        measure, "marginal", tmp_path / "run.ckpt", monkeypatch, **options
+    )
     assert bits(resumed) == bits(whole)
     assert record(resumed) == record(whole)
 

@@ -12,6 +12,8 @@ from autotransfer.censoring.registry import (
     MEASURES,
     MODES,
     default_strength,
+    lookup_measure,
+    lookup_mode,
     make_censor,
     options_of,
 )
@@ -23,6 +25,8 @@ __all__ = [
     "Measure",
     "critic_optimisers",
     "default_strength",
+    "lookup_measure",
+    "lookup_mode",
     "make_censor",
     "options_of",
 ]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autotransfer.censoring.critic import SubjectTable, columns, frozen, spread
-from autotransfer.censoring.measure import Measure, choose, number
+from autotransfer.censoring.measure import Measure, choose, number, switch
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells
 
@@ -74,7 +74,7 @@ class Adversary(Measure):
         choose("candidates", candidates, ("auto", "all", "batch"))
         if candidates == "auto":
             candidates = "all" if n_subjects <= SubjectTable.DENSE else "batch"
-        self.candidates, self.cap = candidates, cap
+        self.candidates, self.cap = candidates, switch("cap", cap)
         hidden = as_count(hidden, "hidden")
         self.body = nn.Sequential(
             nn.Linear(n_latent + n_given, hidden), nn.ELU(), nn.Linear(hidden, hidden), nn.ELU()
@@ -93,8 +93,10 @@ class Adversary(Measure):
         if self.candidates == "all":
             lines, target = self.table.weight, cells.subject
         else:
-            present, target = np.unique(cells.subject, return_inverse=True)
-            lines = self.table(torch.from_numpy(present).to(z.device, non_blocking=True))
+            target = cells.person[cells.cell]
+            present = np.empty(target.max(initial=-1) + 1, np.intp)
+            present[target] = cells.subject
+            lines = self.table.once(torch.from_numpy(present).to(z.device, non_blocking=True))
         return hidden @ lines.T, torch.from_numpy(target).to(z.device, non_blocking=True)
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:

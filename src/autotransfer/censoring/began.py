@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autotransfer.censoring.critic import SubjectTable, columns, frozen, standardise
-from autotransfer.censoring.measure import Measure, choose, number
+from autotransfer.censoring.measure import Measure, choose, number, switch
+from autotransfer.censoring.rivals import Rivals, even_weights
 from autotransfer.data.validate import as_count
-from autotransfer.estimation.cells import Cells, Floats, Ints
+from autotransfer.estimation.cells import Cells, Floats
 
 
 class Autoencoder(nn.Module):
@@ -32,21 +33,28 @@ class Autoencoder(nn.Module):
         self.n_given = n_given
         self.enter, self.code = nn.Linear(n_latent + n_given, hidden), nn.Linear(hidden, code)
         self.leave, self.out = nn.Linear(code + n_given, hidden), nn.Linear(hidden, n_latent)
-        self.enter_as = self.leave_as = None
-        if n_subjects:
-            # At first all subjects are the same to it: what it tells apart, it has learnt.
-            self.enter_as = SubjectTable(n_subjects, hidden, 0.0)
-            self.leave_as = SubjectTable(n_subjects, hidden, 0.0)
+        # At first all subjects are the same to it: what it tells apart, it has learnt. One table
+        # for both layers that hear of the subject, because a lookup costs more than its numbers.
+        self.told = SubjectTable(n_subjects, 2 * hidden, 0.0) if n_subjects else None
 
-    def forward(self, u: Tensor, subject: Tensor, label: Tensor | None) -> Tensor:
-        """Mean absolute error over columns (Q,) of rows u (Q, K) under subjects (Q,)."""
-        h = self.enter(columns(u, label, self.n_given))
-        if self.enter_as is not None:
-            h = h + self.enter_as(subject)
-        h = self.leave(columns(self.code(F.elu(h)), label, self.n_given))
-        if self.leave_as is not None:
-            h = h + self.leave_as(subject)
-        error: Tensor = (self.out(F.elu(h)) - u).abs().mean(1)
+    def forward(
+        self,
+        u: Tensor,
+        subject: Tensor | None,
+        label: Tensor | None,
+        rows: Tensor | None = None,
+    ) -> Tensor:
+        """Mean absolute error over columns (Q,) of rows of u (N, K) under subjects (Q,).
+
+        `rows` (Q,) says which rows are meant; all, in their order, by default. Labels are (N,).
+        """
+        h = self.enter(columns(u, label, self.n_given))  # the same under any subject
+        if rows is not None:
+            h, u = h.index_select(0, rows), u.index_select(0, rows)
+            label = None if label is None else label.index_select(0, rows)
+        first, second = (0, 0) if self.told is None else self.told(subject).chunk(2, 1)
+        h = self.leave(columns(self.code(F.elu(h + first)), label, self.n_given))
+        error: Tensor = (self.out(F.elu(h + second)) - u).abs().mean(1)
         return error
 
 
@@ -130,6 +138,7 @@ class BEGAN(Measure):
             form or ("paper" if literal else "balanced"),
             ("balanced", "ratio", "difference", "paper"),
         )
+        self._relative = self.form in ("balanced", "ratio")
         self.balance = number("balance", balance, 0)
         self.gamma = number("gamma", gamma, 0) if gamma is not None else (0.5 if literal else 1.25)
         self.beta = number("beta", beta, 0) if beta is not None else (0.001 if literal else 0.01)
@@ -137,61 +146,68 @@ class BEGAN(Measure):
         self.others = others if others == "all" else as_count(others, "others")
         self.n_critic = as_count(n_critic, "n_critic")
         self.critic_speed = number("critic_speed", critic_speed, 1e-6)
-        self.standardise = standardise
+        self.standardise = switch("standardise", standardise)
         told = n_subjects if variant == "rest" else 0
         hidden = as_count(hidden, "hidden")
         self.critic = Autoencoder(n_latent, told, n_given, hidden)
         self.k: Tensor
         self.register_buffer("k", torch.tensor(first))
         self._last: tuple[Tensor, Tensor] | None = None
+        self._batch: Rivals | None = None
 
     def draw(self, cells: Cells, generator: torch.Generator | None = None) -> Any:
         """Choose wrong labels: row numbers, labels and weights (Q,) each, or None."""
-        return _wrong_labels(cells, self.others, generator) if self.variant == "rest" else None
+        return self._rivals(cells).draw(generator) if self.variant == "rest" else None
+
+    def _rivals(self, cells: Cells) -> Rivals:
+        """Look at the labels of a batch once for all steps on it."""
+        if self._batch is None or self._batch.cells is not cells:
+            self._batch = Rivals(cells, self.others)
+        return self._batch
 
     def losses(self, z: Tensor, cells: Cells, draw: Any) -> tuple[Tensor, Tensor] | None:
         """Lzs and Lz of a batch; None if it has no class with two subjects."""
-        own = _right_weights(cells)
+        own = self._rivals(cells).right
         if not own.any():
             return None
-        rows, subject = np.arange(len(z)), cells.subject
-        if draw is not None:
-            rows, subject = np.concatenate([rows, draw[0]]), np.concatenate([subject, draw[1]])
-        at, told = (torch.from_numpy(v).to(z.device, non_blocking=True) for v in (rows, subject))
         label = None
         if self.n_given and cells.given is not None:
-            label = torch.from_numpy(cells.given[rows]).to(z.device, non_blocking=True)
+            label = torch.from_numpy(cells.given).to(z.device, non_blocking=True)
         u = standardise(z) if self.standardise else z
-        error = self.critic(u if draw is None else u[at], told, label)
-        weight = torch.from_numpy(own).to(z, non_blocking=True)
-        if draw is not None:
-            other = torch.from_numpy(draw[2]).to(z, non_blocking=True)
-            return (error[: len(z)] * weight).sum(), (error[len(z) :] * other).sum()
-        stratum = cells.stratum[cells.cell]
-        even = (own > 0) / (
-            np.bincount(stratum)[stratum] * max(len(np.unique(stratum[own > 0])), 1)
-        )
-        real = (error * torch.from_numpy(even).to(z, non_blocking=True)).sum()
-        if self.variant == "literal":
-            return (error * weight).sum(), real
-        return real + _deviation(error, cells, own), real
+        if draw is None:
+            error = self.critic(u, None, label)
+            real = even_weights(cells, own)
+        else:
+            every = np.arange(len(z)), cells.subject  # under the right labels, then the wrong ones
+            asked = torch.from_numpy(np.concatenate([every, draw[:2]], 1))
+            rows, subject = asked.to(z.device, non_blocking=True).unbind()
+            error = self.critic(u, subject, label, rows)
+            own, real = np.append(own, 0 * draw[2]), np.append(0 * own, draw[2])
+        weight = torch.from_numpy(np.array([own, real])).to(z, non_blocking=True)
+        right, mean = (weight @ error).unbind()
+        if self.variant == "abs":
+            right = mean + _deviation(error, cells, own)
+        return right, mean
 
-    def _objective(self, losses: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Penalty of the encoder, loss of the critic."""
+    def _penalty(self, losses: tuple[Tensor, Tensor]) -> Tensor:
+        """Penalty of the encoder."""
         own, real = losses
-        if self.form in ("balanced", "ratio"):
-            rho = torch.log(own.clamp(min=1e-12) / real.clamp(min=1e-12))
-            critic = real - self.k * rho
-            if self.form == "ratio":
-                return rho, critic
-            return (own - self.balance * real) / real.detach().clamp(min=1e-12), critic
-        return own - real if self.form == "difference" else own, real - self.k * own
+        if self.form == "ratio":
+            return _log_ratio(own, real)
+        if self.form == "balanced":
+            return (own - self.balance * real) / real.detach().clamp(min=1e-12)
+        return own - real if self.form == "difference" else own
+
+    def _aim(self, losses: tuple[Tensor, Tensor]) -> Tensor:
+        """Loss of the critic."""
+        own, real = losses
+        return real - self.k * (_log_ratio(own, real) if self._relative else own)
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """How much better the autoencoder does under wrong labels (see `Measure.censor`)."""
         with frozen(self):
             losses = self.losses(z, cells, draw)
-            return 0 * z.sum() if losses is None else self._objective(losses)[0]
+            return 0 * z.sum() if losses is None else self._penalty(losses)
 
     def keep(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Minus the above; in the paper's form Lz - k Lzs."""
@@ -199,17 +215,17 @@ class BEGAN(Measure):
             return -self.censor(z, cells, draw)
         with frozen(self):
             losses = self.losses(z, cells, draw)
-            return 0 * z.sum() if losses is None else self._objective(losses)[1]
+            return 0 * z.sum() if losses is None else self._aim(losses)
 
     def critic_loss(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Loss of the autoencoder; moves k."""
         losses = self.losses(z, cells, draw)
         if losses is None:
             return 0 * self.critic.out.bias.sum()  # attached, so that a step can be taken
-        loss = self._objective(losses)[1]
+        loss = self._aim(losses)
         own, real = (v.detach() for v in losses)
         ratio = own / real.clamp(min=1e-12)
-        gap = self.gamma - ratio if self.form in ("balanced", "ratio") else self.gamma * real - own
+        gap = self.gamma - ratio if self._relative else self.gamma * real - own
         # A new tensor: the graph of the loss still holds the old one.
         self.k = (self.k + self.beta * gap).clamp(0, 1)
         self._last = ratio, self.k
@@ -220,44 +236,8 @@ class BEGAN(Measure):
         return {} if self._last is None else {"critic_ratio": self._last[0], "k": self._last[1]}
 
 
-def _company(cells: Cells) -> Ints:
-    """Count the subjects in the stratum of each cell."""
-    return np.bincount(cells.stratum, minlength=cells.n_strata)[cells.stratum]
-
-
-def _right_weights(cells: Cells) -> Floats:
-    """Weights (N,) of a mean over rows of a subject, over subjects, over classes with two."""
-    by_cell = cells.averaged((_company(cells) >= 2).astype(np.float64))
-    return (by_cell / cells.count)[cells.cell]
-
-
-def _wrong_labels(
-    cells: Cells, others: int | str, generator: torch.Generator | None
-) -> tuple[Ints, Ints, Floats]:
-    """Rows, wrong labels and weights of an unbiased estimate of Lz."""
-    company = _company(cells)
-    first = np.searchsorted(cells.stratum, cells.stratum)  # cells are in the order of strata
-    name = np.empty(len(cells.count), np.intp)
-    name[cells.cell] = cells.subject
-    size = np.bincount(cells.stratum, cells.count, cells.n_strata)[cells.stratum]
-    share = cells.averaged((company >= 2).astype(np.float64))
-    # Weight of row i under label m: share of cell (class, m), over the rows that are not m's.
-    under = share / np.maximum(size - cells.count, 1)
-    rows = np.flatnonzero(company[cells.cell] >= 2)
-    if others == "all":
-        times = company[cells.cell[rows]] - 1
-        rows = np.repeat(rows, times)
-        step = 1 + np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
-        scale = np.ones(len(rows))
-    else:
-        rows = np.repeat(rows, int(others))
-        times = company[cells.cell[rows]] - 1
-        drawn = torch.rand(len(rows), generator=generator, dtype=torch.float64).numpy()
-        step = 1 + np.minimum((drawn * times).astype(np.intp), times - 1)
-        scale = times / int(others)
-    mine = cells.cell[rows]
-    wrong = first[mine] + (mine - first[mine] + step) % company[mine]
-    return rows, name[wrong], under[wrong] * scale
+def _log_ratio(own: Tensor, real: Tensor) -> Tensor:
+    return torch.log(own.clamp(min=1e-12) / real.clamp(min=1e-12))
 
 
 def _deviation(error: Tensor, cells: Cells, own: Floats) -> Tensor:

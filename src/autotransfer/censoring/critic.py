@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from autotransfer.censoring.row_adam import RowAdam
+
 
 @contextmanager
 def frozen(critic: nn.Module) -> Iterator[None]:
@@ -41,6 +43,18 @@ class SubjectTable(nn.Embedding):
         super().__init__(n_subjects, width, sparse=n_subjects > self.DENSE)
         nn.init.uniform_(self.weight, -bound, bound)
 
+    def forward(self, input: Tensor) -> Tensor:
+        """Lines (Q, width) of subjects (Q,), who may be named several times."""
+        if not self.sparse or not self.weight.requires_grad:
+            return super().forward(input)
+        # Each line once: to sort and sum a gradient in which lines repeat takes longer than a step.
+        lines, place = torch.unique(input, return_inverse=True)
+        return super().forward(lines).index_select(0, place)
+
+    def once(self, subjects: Tensor) -> Tensor:
+        """Lines (P, width) of different subjects (P,)."""
+        return super().forward(subjects)
+
 
 def columns(z: Tensor, label: Tensor | None, n_labels: int) -> Tensor:
     """Put a one-hot of the label beside the latent: (N, K + n_labels)."""
@@ -56,9 +70,9 @@ def spread(n_inputs: int) -> float:
 
 def standardise(z: Tensor) -> Tensor:
     """Give every column mean 0 and variance 1 over the batch, with gradient."""
-    z = z - z.mean(0)
-    # The floor keeps the gradient finite when all rows are equal.
-    return z * torch.rsqrt(z.square().mean(0) + 1e-6)
+    # One operation instead of seven: a third of the time. The floor keeps the gradient finite when
+    # all rows are equal.
+    return F.batch_norm(z, None, None, training=True, eps=1e-6)
 
 
 def critic_optimisers(critic: nn.Module, learning_rate: float) -> list[torch.optim.Optimizer]:
@@ -78,5 +92,5 @@ def critic_optimisers(critic: nn.Module, learning_rate: float) -> list[torch.opt
     if dense:
         made.append(torch.optim.Adam(dense, lr=learning_rate, fused=True))
     if lines:
-        made.append(torch.optim.SparseAdam(lines, lr=learning_rate))
+        made.append(RowAdam(lines, learning_rate))
     return made

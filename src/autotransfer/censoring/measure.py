@@ -107,3 +107,10 @@ def number(name: str, value: Any, least: float, most: float | None = None) -> fl
         words = f"of at least {least:g}" if most is None else f"from {least:g} to {most:g}"
         raise SettingError(f"{name} must be a number {words}, not {value!r}.")
     return float(value)
+
+
+def switch(name: str, value: Any) -> bool:
+    """Check an option that is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise SettingError(f"{name} must be True or False, not {value!r}.")
+    return bool(value)

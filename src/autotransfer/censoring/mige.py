@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autotransfer.censoring.measure import Measure, choose, number
+from autotransfer.censoring.measure import Measure, choose, number, switch
 from autotransfer.data.validate import as_count
+from autotransfer.errors import SettingError
 from autotransfer.estimation.cells import Cells, Floats, Ints
 from autotransfer.estimation.length_scale import LengthScale, check_length_scale
-from autotransfer.estimation.scores import calibrate, score
+from autotransfer.estimation.scores import calibrate, lookup_score, score
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class MIGE(Measure):
     estimator : str
         Score estimator, a name in `autotransfer.estimation.SCORES`.
     gamma : float, optional
-        Regularisation of the estimator; its own default if None.
+        Regularisation of the estimator; its own default if None. "ssge" has none.
+    ratio : float, optional
+        Share of the kernel's trace that the eigenvectors of "ssge" make up; 0.95 if None.
     length_scale : {"median", "tsne"} or float
         Length scale of the kernel, for each fitted set.
     matched : bool
@@ -73,7 +76,7 @@ class MIGE(Measure):
 
     strength: ClassVar[dict[str, float]] = {
         "marginal": 0.3,
-        "conditional": 0.3,
+        "conditional": 0.05,
         "complementary": 0.03,
     }
     good_cell: ClassVar[int] = 6
@@ -86,6 +89,7 @@ class MIGE(Measure):
         *,
         estimator: str = "tikhonov",
         gamma: float | None = None,
+        ratio: float | None = None,
         length_scale: LengthScale = "median",
         matched: bool = True,
         calibrate: bool = False,
@@ -96,9 +100,18 @@ class MIGE(Measure):
         super().__init__(n_latent, n_subjects, n_given)
         self.estimator, self.length_scale = estimator, check_length_scale(length_scale)
         self.gamma = None if gamma is None else number("gamma", gamma, 1e-12)
+        self.ratio = 0.95 if ratio is None else number("ratio", ratio, 1e-12, 1)
         # Of no samples: the estimator says here, and not at the first batch, what does not fit.
-        score(torch.zeros(0, 1), estimator, self.gamma, self.length_scale)
-        self.matched, self.calibrate = matched, calibrate
+        score(torch.zeros(0, 1), estimator, self.gamma, self.length_scale, ratio=self.ratio)
+        has_ratio = lookup_score(estimator) is lookup_score("ssge")
+        if (gamma if has_ratio else ratio) is not None:
+            name, other = ("gamma", "ratio") if has_ratio else ("ratio", "gamma")
+            raise SettingError(
+                f"The estimator {estimator!r} does not use {name}. Leave it out; {other} is its "
+                "option."
+            )
+        self.matched = switch("matched", matched)
+        self.calibrate = switch("calibrate", calibrate)
         self.n_perm = as_count(n_perm, "n_perm")
         self.weights = choose("weights", weights, ("count", "uniform"))
         self.smallest_cell = as_count(n_min, "n_min", least=2)
@@ -146,7 +159,7 @@ class MIGE(Measure):
         mask = torch.from_numpy(groups.mask).to(z.device, non_blocking=True)
         weight = torch.from_numpy(sign * groups.weight).to(z, non_blocking=True)
         x = z[rows]
-        found = score(x, self.estimator, self.gamma, self.length_scale, mask)
+        found = score(x, self.estimator, self.gamma, self.length_scale, mask, ratio=self.ratio)
         if self.calibrate:
             found = calibrate(found, x, mask)
         found = (found * weight[..., None]).flatten(0, 1)

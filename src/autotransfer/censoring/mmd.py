@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor
 
-from autotransfer.censoring.measure import Measure
-from autotransfer.estimation.cells import Cells
+from autotransfer.censoring.measure import Measure, switch
+from autotransfer.estimation.cells import Cells, Floats
 from autotransfer.estimation.length_scale import LengthScale, check_length_scale
 from autotransfer.estimation.mmd import check_scales, kernel_average, mmd_weights
 
@@ -17,7 +17,42 @@ SCALES = (0.25, 0.5, 1.0)
 """Multiples of the length scale whose kernels are averaged."""
 
 
-class MMD(Measure):
+class KernelMeasure(Measure):
+    """What MMD and PairMMD share: a weighted average of kernels of pairs of rows.
+
+    Parameters
+    ----------
+    n_latent, n_subjects, n_given : int
+        As for `Measure`.
+    length_scale, scales, detach_length_scale : object
+        As for `MMD`.
+    """
+
+    smallest_cell = 2
+    good_cell: ClassVar[int] = 4
+
+    def __init__(
+        self,
+        n_latent: int,
+        n_subjects: int,
+        n_given: int,
+        length_scale: LengthScale,
+        scales: Sequence[float],
+        detach_length_scale: bool,
+    ) -> None:
+        super().__init__(n_latent, n_subjects, n_given)
+        self.length_scale = check_length_scale(length_scale)
+        self.scales = check_scales(scales)
+        self.detach_length_scale = switch("detach_length_scale", detach_length_scale)
+
+    def average(self, z: Tensor, cells: Cells, weights: Floats) -> Tensor:
+        """Sum of kernels of pairs of rows, weighted by the cells (G, G) they are in."""
+        return kernel_average(
+            z, cells, weights, self.length_scale, self.detach_length_scale, self.scales
+        )
+
+
+class MMD(KernelMeasure):
     r"""Average squared maximum mean discrepancy between all latents and each subject's.
 
         P = mean_m MMD²(q(z), q(z | s = m)),   k(z, z') = exp(-|z - z'|² / 2σ²)
@@ -47,9 +82,7 @@ class MMD(Measure):
     Gretton et al., A kernel two-sample test, JMLR 13 (2012) 723-773.
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 3, "conditional": 3, "complementary": 3}
-    smallest_cell = 2
-    good_cell: ClassVar[int] = 4
+    strength: ClassVar[dict[str, float]] = {"marginal": 20, "conditional": 3, "complementary": 3}
 
     def __init__(
         self,
@@ -62,17 +95,14 @@ class MMD(Measure):
         detach_length_scale: bool = False,
         literal: bool = False,
     ) -> None:
-        super().__init__(n_latent, n_subjects, n_given)
-        self.length_scale = check_length_scale(length_scale)
-        self.scales = check_scales(((1.0,) if literal else SCALES) if scales is None else scales)
-        self.detach_length_scale, self.literal = detach_length_scale, literal
+        self.literal = switch("literal", literal)
+        if scales is None:
+            scales = (1.0,) if literal else SCALES
+        super().__init__(n_latent, n_subjects, n_given, length_scale, scales, detach_length_scale)
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Average MMD² of the usable cells (see `Measure.censor`)."""
-        weights = mmd_weights(cells, literal=self.literal)
-        value = kernel_average(
-            z, cells, weights, self.length_scale, self.detach_length_scale, self.scales
-        )
+        value = self.average(z, cells, mmd_weights(cells, literal=self.literal))
         return value - self._self_pairs(cells) if self.literal else value
 
     def _self_pairs(self, cells: Cells) -> float:

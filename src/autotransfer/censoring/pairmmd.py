@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autotransfer.censoring.measure import Measure, choose, number
-from autotransfer.censoring.mmd import SCALES
+from autotransfer.censoring.measure import choose, number
+from autotransfer.censoring.mmd import SCALES, KernelMeasure
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells
-from autotransfer.estimation.length_scale import LengthScale, check_length_scale
-from autotransfer.estimation.mmd import check_scales, kernel_average, pair_weights, usable_pairs
+from autotransfer.estimation.length_scale import LengthScale
+from autotransfer.estimation.mmd import pair_weights, usable_pairs
 
 
-class PairMMD(Measure):
+class PairMMD(KernelMeasure):
     r"""Average squared maximum mean discrepancy between pairs of subjects.
 
         P = mean_{r < t} MMD²(q(z | s = r), q(z | s = t))
@@ -48,9 +48,7 @@ class PairMMD(Measure):
     docs/corrections.md (E9, E11).
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 5, "conditional": 5, "complementary": 3}
-    smallest_cell = 2
-    good_cell: ClassVar[int] = 4
+    strength: ClassVar[dict[str, float]] = {"marginal": 20, "conditional": 5, "complementary": 3}
 
     def __init__(
         self,
@@ -65,12 +63,9 @@ class PairMMD(Measure):
         scales: Sequence[float] = SCALES,
         detach_length_scale: bool = False,
     ) -> None:
-        super().__init__(n_latent, n_subjects, n_given)
+        super().__init__(n_latent, n_subjects, n_given, length_scale, scales, detach_length_scale)
         self.pairs = choose("pairs", pairs, ("all", "bernoulli", "clique"))
         self.b, self.d = number("b", b, 0, 1), as_count(d, "d", least=2)
-        self.length_scale = check_length_scale(length_scale)
-        self.scales = check_scales(scales)
-        self.detach_length_scale = detach_length_scale
 
     def draw(self, cells: Cells, generator: torch.Generator | None = None) -> Any:
         """Choose pairs of subjects: an array of bool (people, people), or None for all."""
@@ -91,7 +86,4 @@ class PairMMD(Measure):
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Average MMD² of the chosen pairs (see `Measure.censor`)."""
-        weights = pair_weights(cells, usable_pairs(cells, draw))
-        return kernel_average(
-            z, cells, weights, self.length_scale, self.detach_length_scale, self.scales
-        )
+        return self.average(z, cells, pair_weights(cells, usable_pairs(cells, draw)))

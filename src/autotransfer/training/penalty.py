@@ -56,6 +56,7 @@ class Penalty:
     ) -> None:
         self.censor, self.strength, self.warmup_epochs = censor, strength, warmup_epochs
         self._subject, self._label = subject, label
+        self._parameters = list(censor.parameters())
         self._optimisers = critic_optimisers(censor, 1.0)  # the rate is set for every epoch
         self._record: list[dict[str, Tensor]] = []
         self._censors = False
@@ -99,8 +100,8 @@ class Penalty:
             loss = self.censor.critic_loss(seen, cells)
             if step == 0:  # the critic has not learnt from this batch yet
                 found = {"critic_loss": loss.detach(), **self.censor.readings()}
-            for optimiser in self._optimisers:
-                optimiser.zero_grad(set_to_none=True)
+            for parameter in self._parameters:
+                parameter.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             for optimiser in self._optimisers:
                 optimiser.step()
