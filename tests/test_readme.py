@@ -14,11 +14,12 @@ def test_readme_runs_as_pasted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)
     assert len(blocks) >= 3
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks:
         exec(compile(block, str(README), "exec"), names)
     assert (tmp_path / "demo.model" / "weights.safetensors").is_file()
     assert len(names["result"]["test_score"]) == 8
+    assert (tmp_path / "demo-run" / "results.json").is_file()
     assert capsys.readouterr().out
 
 

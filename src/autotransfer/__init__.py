@@ -14,9 +14,11 @@ from autotransfer.data import (
 from autotransfer.encoder import EEGNet
 from autotransfer.errors import AutoTransferError, AutoTransferWarning
 from autotransfer.report import leakage
+from autotransfer.search import AutoTransfer
 from autotransfer.training import CensoredClassifier
 
 __all__ = [
+    "AutoTransfer",
     "AutoTransferError",
     "AutoTransferWarning",
     "CensoredClassifier",

@@ -99,6 +99,42 @@ class NonFiniteLossError(AutoTransferError, ArithmeticError):
     """The training loss stopped being a finite number."""
 
 
+class EngineError(AutoTransferError, RuntimeError):
+    """The engine that runs trials cannot be started, or can no longer be used."""
+
+
+class WorkerDiedError(EngineError):
+    """The process that ran a trial ended before the trial did."""
+
+
+class TrialTimeoutError(EngineError, TimeoutError):
+    """A trial took longer than its time limit and was stopped."""
+
+
+class LedgerError(AutoTransferError, OSError):
+    """The record of trials cannot be read or written."""
+
+
+class RunInUseError(AutoTransferError, RuntimeError):
+    """Another process is working on the same run."""
+
+
+class RunMismatchError(AutoTransferError, ValueError):
+    """A run folder belongs to other data or other options."""
+
+
+class RunStoppedError(AutoTransferError, RuntimeError):
+    """A run was stopped before it was whole; the same call goes on with it."""
+
+
+class BudgetError(AutoTransferError, ValueError):
+    """The budget is not a time, or too short for these data."""
+
+
+class IncompleteResultsError(AutoTransferError, RuntimeError):
+    """A result was asked of a run that is not whole."""
+
+
 class AutoTransferWarning(UserWarning):
     """Base class of every warning raised by this package."""
 

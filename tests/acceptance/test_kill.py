@@ -191,7 +191,6 @@ def fit(path, data=DATA, y=None, subject=None, **changed):
         {"y": 1 - DATA.y},
         {"subject": (DATA.subject + 1) % 3},
         {"learning_rate": 2e-3},
-        {"max_epochs": 3},
         {"validation": [1]},
         {"random_state": 1},
         {"normalise": "trial"},
@@ -208,6 +207,18 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, changed):
         fit(path, **changed)
     assert path.read_bytes() == before
     fit(path, verbose=True)  # what does not change the result does not matter
+
+
+def test_more_epochs_go_on_to_the_same_weights(tmp_path):
+    fit(tmp_path / "short.ckpt", max_epochs=2)
+    longer = fit(tmp_path / "short.ckpt", max_epochs=5)
+    whole = fit(tmp_path / "whole.ckpt", max_epochs=5)
+    assert len(longer.history_) == len(whole.history_) == 5
+    np.testing.assert_array_equal(longer.predict_proba(DATA.X), whole.predict_proba(DATA.X))
+    # Fewer epochs than the checkpoint has seen: its earlier weights are gone, so from the start.
+    again = fit(tmp_path / "whole.ckpt", max_epochs=2)
+    short = fit(tmp_path / "other.ckpt", max_epochs=2)
+    np.testing.assert_array_equal(again.predict_proba(DATA.X), short.predict_proba(DATA.X))
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense", None])

@@ -214,11 +214,32 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         seed = settings.seed(self.random_state)
         fold = hold_out(subject, self.validation, seed)
         data = fingerprint(trials, y, subject, finite=True)
-        return self._fit(trials, codes, fold, seed, data)
+        return self.fit_fold(trials, codes, self.classes_, fold, seed, data)
 
-    def _fit(self, X: TrialArray, codes: Array, fold: Fold, seed: int, data: str) -> Self:
-        """Train on ``fold.train`` with the stopping point from ``fold.validation``."""
-        network, normaliser, progress = fit_fold(self, X, codes, self.classes_, fold, seed, data)
+    def fit_fold(
+        self, X: TrialArray, codes: Array, classes: Array, fold: Fold, seed: int, data: str
+    ) -> Self:
+        """Train on ``fold.train`` with the stopping point from ``fold.validation``.
+
+        For those who make folds and have checked their data; `fit` does both.
+
+        Parameters
+        ----------
+        X : TrialArray of shape (n_trials, C, T)
+            Signals of all trials.
+        codes : array of int of shape (n_trials,)
+            Class numbers: positions in `classes`.
+        classes : array of shape (n_classes,)
+            Labels.
+        fold : Fold
+            Who trains and who validates.
+        seed : int
+            Of weights, batches and dropout.
+        data : str
+            Fingerprint of the data.
+        """
+        self.classes_ = classes
+        network, normaliser, progress = fit_fold(self, X, codes, classes, fold, seed, data)
         self.network_, self.normaliser_ = network, normaliser
         _, self.n_channels_, self.n_times_ = X.shape
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch
@@ -277,11 +298,20 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         probabilities: Array = shifted / shifted.sum(1, keepdims=True)
         return probabilities
 
+    def predict_codes(self, X: Any) -> Array:
+        """Predict the class number of each trial: positions in ``classes_``."""
+        codes: Array = self._encode(self._signals(X), logits=True).argmax(1)
+        return codes
+
     def predict(self, X: Any) -> Array:
         """Predict the label of each trial. No calibration and no subject id is needed."""
-        logits = self._encode(self._signals(X), logits=True)
-        predicted: Array = self.classes_[logits.argmax(1)]
+        codes = self.predict_codes(X)  # says so if nothing was fitted
+        predicted: Array = self.classes_[codes]
         return predicted
+
+    def batch_shape(self, n_classes: int) -> tuple[int, int]:
+        """Subjects in a batch, and trials of each of them."""
+        return settings.batch_shape(self, n_classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Balanced accuracy: the mean over classes of the share recognised."""

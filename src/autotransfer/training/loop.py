@@ -197,11 +197,18 @@ class _Run:
             progress.best_epoch = number
         entry["seconds"] = time.perf_counter() - start
         progress.history.append(entry)
-        progress.done = number >= options.max_epochs or patience_left == 0
+        progress.done = self._is_done()
         if options.checkpoint and (progress.done or number % options.checkpoint_every == 0):
             self.save()
         best = progress.best_loss if len(self.fold.validation) else None
         shown.epoch(number, entry["task_loss"], best, patience_left)
+
+    def _is_done(self) -> bool:
+        """Whether the epochs, or the patience, are used up."""
+        progress, options = self.progress, self.options
+        waited = progress.epoch - progress.best_epoch
+        impatient = len(self.fold.validation) > 0 and waited >= options.patience
+        return progress.epoch >= options.max_epochs or impatient
 
     def _train_epoch(self, number: int) -> Tensor:
         """One pass over the training trials; returns the loss of every step."""
@@ -276,9 +283,12 @@ class _Run:
         if found is None:
             return
         tensors, state = found
+        if state["epoch"] > self.options.max_epochs:
+            return  # of a longer training, whose earlier weights are gone
         if state["best_loss"] is None:
             state["best_loss"] = math.inf
         self.progress = Progress(**state)
+        self.progress.done = self._is_done()  # there may be more epochs to go now
         parts: dict[str, dict[str, Tensor]]
         parts = {"network": {}, "best": {}, "optimiser": {}, "penalty": {}}
         for name, tensor in tensors.items():

@@ -174,7 +174,9 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
         The seed.
     """
     options = estimator.get_params(deep=False)
-    for name in ("checkpoint", "checkpoint_every", "verbose", "random_state", "validation"):
+    # A training that was ended by max_epochs can go on to more.
+    free = ("checkpoint", "checkpoint_every", "max_epochs", "verbose", "random_state", "validation")
+    for name in free:
         options.pop(name, None)  # a subclass may have fewer options
     if isinstance(estimator.encoder, nn.Module):
         # Its structure and its first weights stand for a module.

@@ -1,0 +1,211 @@
+"""A ledger of 30,700 and of 100,000 trials: recording, opening, resuming, the table of results.
+
+Trials are recorded one by one, each on the disk before the next, as a run does it, but for 1%
+of them, which stay missing. Then a fresh process opens the ledger, finds what is missing and
+records it, and another one makes the table of results. An entry has the size of a real one: 40
+epochs of three curves, scores of four classes, a setting of eight parameters.
+
+PostgreSQL is a server of our own on loopback, with fsync.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import report
+from autotransfer.search.ledger import Entry, Ledger
+from postgres_server import PostgresServer
+
+STAGE = "search"
+CHOICES: dict[str, list[Any]] = {
+    "measure": ["none", "adversary", "mmd", "pairmmd", "mige", "began"],
+    "mode": ["marginal", "conditional", "complementary"],
+    "strength": [0.0, 0.01, 0.03, 0.1, 0.3, 1.0],
+    "dropout": [0.0, 0.25, 0.5],
+    "max_norm": [None, 1.0],
+}
+GOAL = 10.0  # seconds to open and to find what is missing
+
+
+def identity(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest()
+
+
+def missing(start: int, stop: int) -> range:
+    """Return which of the new trials stay missing: 1% of all, spread over the new ones."""
+    return range(start, stop, max((stop - start) * 100 // stop, 1))
+
+
+def entry(number: int) -> Entry:
+    draw = random.Random(number)
+    params = {name: draw.choice(values) for name, values in CHOICES.items()}
+    params |= {"learning_rate": 10 ** draw.uniform(-4, -2), "epochs": 40, "seed": number}
+    classes = ("left", "right", "feet", "tongue")
+    curves = ("loss", "penalty", "validation")
+    score = draw.random()
+    result = {
+        "balanced_accuracy": score,
+        "per_class": {name: draw.random() for name in classes},
+        "seconds": draw.uniform(10, 100),
+    }
+    history = {name: [draw.random() for _ in range(40)] for name in curves}
+    definition = {"setting": params, "fold": number % 9, "validation": f"S{number % 9:03d}"}
+    return Entry(
+        identity(number),
+        STAGE,
+        "done",
+        definition,
+        result,
+        value=score,
+        params=params,
+        curves=history,
+    )
+
+
+def memory() -> float:
+    """Return the most memory this process ever had, in MB (Linux).
+
+    Not `resource.getrusage`: its peak of a new process includes that of the process it came from.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def fill(storage: str, start: int, stop: int) -> float:
+    """Record trials but for the missing ones; return the median ms of the last thousand."""
+    taken: list[float] = []
+    told, left_out = time.monotonic(), missing(start, stop)
+    with Ledger(storage, "run", choices=CHOICES) as ledger:
+        for number in range(start, stop):
+            if number in left_out:
+                continue
+            made = entry(number)
+            begin = time.perf_counter()
+            ledger.record(made)
+            taken.append(time.perf_counter() - begin)
+            if time.monotonic() - told > 20:
+                told = time.monotonic()
+                print(f"  {number} of {stop} recorded", file=sys.stderr, flush=True)
+    return 1e3 * statistics.median(taken[-1000:])
+
+
+def resume(storage: str, start: int, size: int) -> dict[str, float]:
+    """Open, find what is missing, record it."""
+    imported = memory()
+    begin = time.perf_counter()
+    with Ledger(storage, "run", choices=CHOICES) as ledger:
+        opened = time.perf_counter()
+        known = ledger.ids(STAGE)
+        todo = [number for number in range(size) if identity(number) not in known]
+        found = time.perf_counter()
+        peak = memory()
+        made = [entry(number) for number in todo]
+        begun = time.perf_counter()
+        for one in made:
+            ledger.record(one)
+        ended = time.perf_counter()
+        assert todo == list(missing(start, size))
+        assert len(ledger.ids(STAGE)) == size
+    return {
+        "open s": opened - begin,
+        "find missing s": found - opened,
+        "record missing ms each": 1e3 * (ended - begun) / len(todo),
+        "memory of open MB": peak,
+        "of which imports MB": imported,
+    }
+
+
+def table(storage: str, _: int, size: int) -> dict[str, float]:
+    """Make the table of results from a ledger that others may be writing."""
+    begin = time.perf_counter()
+    with Ledger(storage, "run", read_only=True) as ledger:
+        rows = [
+            {
+                "id": one.id,
+                **one.definition["setting"],
+                "fold": one.definition["fold"],
+                "balanced_accuracy": one.result["balanced_accuracy"],
+                **one.result["per_class"],
+            }
+            for one in ledger.each(STAGE)
+        ]
+    frame = pd.DataFrame(rows)
+    assert frame["id"].nunique() == len(frame) == size
+    return {"table s": time.perf_counter() - begin, "memory of table MB": memory()}
+
+
+def in_fresh_process(part: str, storage: str, start: int, size: int) -> dict[str, float]:
+    command = [sys.executable, __file__, "--part", part, storage, str(start), str(size)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def measure(kind: str, sizes: list[int]) -> list[dict[str, Any]]:
+    """Let one ledger grow from size to size."""
+    rows = []
+    with ExitStack() as stack:
+        if kind == "postgres":
+            storage = stack.enter_context(PostgresServer()).create_database()
+        else:
+            storage = f"{stack.enter_context(tempfile.TemporaryDirectory())}/ledger.journal"
+        for start, stop in zip([0, *sizes], sizes, strict=False):
+            print(f"{kind}: {stop} trials", file=sys.stderr, flush=True)
+            row: dict[str, Any] = {"storage": kind, "trials": stop}
+            row["record ms"] = fill(storage, start, stop)
+            row |= in_fresh_process("resume", storage, start, stop)
+            row |= in_fresh_process("table", storage, start, stop)
+            if kind == "journal":
+                row["file MB"] = Path(storage).stat().st_size / 1e6
+            print(json.dumps(row), file=sys.stderr, flush=True)  # the next may take long
+            rows.append(row)
+    return rows
+
+
+def options() -> argparse.Namespace:
+    parser = report.parser(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[30_700, 100_000])
+    kinds = ["journal", "postgres"]
+    parser.add_argument("--storage", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--part", nargs=4, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = options()
+    if args.part:
+        part, storage, start, size = args.part
+        work = {"resume": resume, "table": table}[part]
+        print(json.dumps(work(storage, int(start), int(size))))
+        return
+    rows, goals = [], []
+    for kind in args.storage:
+        for row in measure(kind, sorted(args.sizes)):
+            rows.append(row)
+            name = f"{kind}, {row['trials']} trials: seconds to open and find what is missing"
+            seconds = row["open s"] + row["find missing s"]
+            goals.append(report.Goal(name, seconds, GOAL, at_least=False))
+    # One table would be too wide to read.
+    turned = [
+        {"figure": key} | {f"{row['storage']} {row['trials']}": row.get(key, "") for row in rows}
+        for key in rows[0]
+        if key not in {"storage", "trials"}
+    ]
+    report.finish(args, "A ledger of many trials", turned, goals, ledgers=rows)
+
+
+if __name__ == "__main__":
+    main()

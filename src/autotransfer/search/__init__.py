@@ -1,0 +1,20 @@
+"""AutoTransfer: the search for the setting that works on people never seen."""
+
+from autotransfer.search.auto import AutoTransfer
+from autotransfer.search.engine import ENGINES, make_engine
+from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.selection import RULES
+from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.space import Space
+
+__all__ = [
+    "BASELINE",
+    "ENGINES",
+    "RULES",
+    "AutoTransfer",
+    "Entry",
+    "Ledger",
+    "Setting",
+    "Space",
+    "make_engine",
+]

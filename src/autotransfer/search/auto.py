@@ -1,0 +1,373 @@
+"""`AutoTransfer`: the hands-off procedure as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from autotransfer.data.dataset import fingerprint
+from autotransfer.data.splits import SubjectFolds
+from autotransfer.data.validate import as_count, as_labels, as_trials
+from autotransfer.errors import LabelError, MissingSubjectError, SettingError, some
+from autotransfer.search import results, selection
+from autotransfer.search.budget import Plan, parse_budget
+from autotransfer.search.driver import Driver, Stop
+from autotransfer.search.ledger import Ledger
+from autotransfer.search.problem import Problem
+from autotransfer.search.procedure import (
+    Procedure,
+    Wishes,
+    describe,
+    measure_costs,
+    plan_for,
+)
+from autotransfer.search.run_folder import RunFolder, trial_table
+from autotransfer.search.show import Show
+from autotransfer.search.space import Space
+from autotransfer.search.starter import Starter
+from autotransfer.search.trial import PROTOCOL, digest
+from autotransfer.training import CensoredClassifier, settings
+from autotransfer.training.progress import duration
+
+STRATEGIES = ("grid", "tpe")
+
+# Options of a classifier that settings, trials or the run decide.
+_DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
+_DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose"}
+
+
+class AutoTransfer(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Find the censor that helps on people the model has never seen, and train it.
+
+    Tries settings (measure, mode, strength, options) on one fold of subjects, keeps the best few of
+    each measure, cross-validates these and the uncensored baseline over all subjects, chooses the
+    one whose lower quartile of validation balanced accuracy is highest, and trains it on everybody.
+    Test subjects of a fold reach no training, no stopping and no choice. Where no censor helps, the
+    uncensored baseline is what you get.
+
+    A run lives in a folder. Killed at any moment, the same call goes on with it.
+
+    Parameters
+    ----------
+    budget : str or float, optional
+        Time for all of it, such as ``"20m"`` or ``"1h"``; a plan that fits is made from measured
+        training steps. Without one everything is tried.
+    out : path, optional
+        Folder of the run. By default ``autotransfer-runs/<hash of data and options>``.
+    classifier : CensoredClassifier, optional
+        Whose options (encoder, normalise, sfreq, learning rate, max_epochs, ...) all trials share.
+    space : Space, optional
+        Settings to search; the paper's Table II by default.
+    strategy : {"grid", "tpe"}
+        Walk through the space, or let Optuna's TPE sampler propose settings in batches.
+    n_settings : int, optional
+        Settings to try; the whole grid, or 60 with TPE.
+    prune : bool
+        Drop hopeless settings on the way (successive halving).
+    keep : int
+        Settings of each measure that are cross-validated.
+    n_folds : int, optional
+        Groups of subjects of the cross-validation. One subject each by default, or 20 groups if
+        there are more than 40 subjects.
+    n_seeds : int
+        Repetitions of the cross-validation.
+    rule : str
+        How to choose: a name in `autotransfer.search.RULES`.
+    refit : {"all", "validation"}
+        Train the chosen setting on all subjects, for as many epochs as were typical in the
+        cross-validation; or hold one subject out to stop by.
+    engine : str or concurrent.futures.Executor
+        "local" (processes on this machine), "ray", or an executor of your own.
+    n_jobs : int
+        Trials at once; -1 for one on each core.
+    engine_options : dict, optional
+        Options of the engine, such as ``{"address": "auto", "num_gpus": 0.25}`` for Ray.
+    storage : str, optional
+        Ledger of the run: ``"postgresql://..."`` for a team; a journal file in the folder by
+        default.
+    time_limit : str or float, optional
+        Most time of a trial; one that takes longer is stopped, tried again and then given up.
+    random_state : int
+        Seed of everything.
+    verbose : bool
+        Show progress with the time left.
+
+    Attributes
+    ----------
+    best_estimator_ : CensoredClassifier
+        The chosen setting, trained on everybody.
+    choice_ : Choice
+        What was chosen, by which rule.
+    candidates_ : DataFrame
+        Every cross-validated setting with the spread of its validation and test scores over
+        subjects.
+    trials_ : DataFrame
+        Every trial.
+    plan_ : Plan
+        What was done.
+    run_ : Path
+        Folder of the run.
+
+    Examples
+    --------
+    >>> import autotransfer as at
+    >>> data = at.make_subjects(n_subjects=4, n_trials=20, random_state=0)
+    >>> auto = at.AutoTransfer(budget="1h", out="runs/mine", n_jobs=2)
+    >>> auto.fit(data.X, data.y, subject=data.subject)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        budget: str | float | None = None,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        classifier: CensoredClassifier | None = None,
+        space: Space | None = None,
+        strategy: str = "grid",
+        n_settings: int | None = None,
+        prune: bool = False,
+        keep: int = 3,
+        n_folds: int | None = None,
+        n_seeds: int = 1,
+        rule: str = "lower_quartile",
+        refit: str = "all",
+        engine: str | Executor = "local",
+        n_jobs: int = 1,
+        engine_options: dict[str, Any] | None = None,
+        storage: str | None = None,
+        time_limit: str | float | None = None,
+        random_state: int = 0,
+        verbose: bool = True,
+    ) -> None:
+        self.budget = budget
+        self.out = out
+        self.classifier = classifier
+        self.space = space
+        self.strategy = strategy
+        self.n_settings = n_settings
+        self.prune = prune
+        self.keep = keep
+        self.n_folds = n_folds
+        self.n_seeds = n_seeds
+        self.rule = rule
+        self.refit = refit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.engine_options = engine_options
+        self.storage = storage
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
+        """Search, cross-validate, select and refit; or go on with a run that was stopped.
+
+        Parameters
+        ----------
+        X : array or TrialArray of shape (n_trials, n_channels, n_times)
+            Signals.
+        y : array of shape (n_trials,)
+            Task labels.
+        subject : array of shape (n_trials,)
+            The person each trial comes from.
+        """
+        problem = self._problem(X, y, subject)
+        wishes = self._wishes(problem)
+        folder, identity = self._folder(problem, wishes)
+        storage = self.storage or folder.ledger
+        stop = Stop()
+        show = Show(bool(self.verbose))
+        with contextlib.ExitStack() as stack:
+            # The ledger's lock comes first: whoever has it has the folder.
+            folder.path.mkdir(parents=True, exist_ok=True)
+            choices = wishes.space.choices()
+            ledger = stack.enter_context(Ledger(storage, digest(identity), choices=choices))
+            folder.claim(identity, {**settings.versions(), "shape": list(problem.X.shape)})
+            stack.enter_context(show)
+            stack.enter_context(stop.listening(show))
+            start = stack.enter_context(self._starter(problem, folder))
+            driver = Driver(ledger, start, problem.identity, show, stop)
+            procedure = Procedure(wishes, problem.identity, folder, ledger, start, show, driver)
+            choice, scored, plan = procedure.run()
+            entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]
+        self.choice_, self.plan_, self.run_ = choice, plan, folder.path
+        self.candidates_ = results.candidate_table(choice, scored)
+        self.trials_ = trial_table(entries)
+        folder.write_table(folder.trials, self.trials_)
+        folder.write_table(folder.candidates, self.candidates_)
+        summary = results.summary(choice, scored, plan, entries)
+        folder.write_results(summary)
+        folder.tidy()
+        if self.verbose:
+            show.say(results.verdict(summary))
+        encoder = None if self.classifier is None else self.classifier.encoder
+        spec = None if isinstance(encoder, str | None) else encoder
+        self.best_estimator_ = CensoredClassifier.load(folder.model, encoder=spec)
+        self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def dry_run(self, X: Any, y: Any, subject: Any = None) -> Plan:
+        """Say how many trials a run would be, how long it would take and in how much memory.
+
+        A few training steps of every kind of setting are timed; no trial is run and nothing is
+        written.
+        """
+        problem = self._problem(X, y, subject)
+        wishes = self._wishes(problem)
+        show = Show(bool(self.verbose))
+        with show, self._starter(problem, None) as start:
+            engine, handle = start()
+            costs = measure_costs(wishes, engine, handle, show)
+            workers = engine.n_workers
+        plan = results.whole_plan(wishes, costs, workers)
+        if wishes.budget is not None:
+            plan = plan_for(wishes, costs, max(wishes.budget - costs.seconds, 1.0), workers)
+        memory = results.memory(problem, workers)
+        print(
+            f"{describe(plan, wishes)}, {duration(plan.seconds)} with {workers} worker(s), about "
+            f"{memory / 2**30:.1f} GB of memory"
+        )
+        return plan
+
+    def _problem(self, X: Any, y: Any, subject: Any) -> Problem:
+        """Check the data and the options that all trials share."""
+        base = CensoredClassifier() if self.classifier is None else self.classifier
+        settings.check(base)
+        trials = as_trials(X)
+        y = as_labels(y, "y", len(trials))
+        if subject is None:
+            raise MissingSubjectError(
+                "fit needs to know who each trial comes from: fit(X, y, subject=ids). In a "
+                "pipeline or cross-validation, route it: set_fit_request(subject=True)."
+            )
+        subject = as_labels(subject, "subject", len(trials))
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise LabelError(
+                f"y holds one class only ({classes[0]!r}). Give trials of at least two."
+            )
+        data = fingerprint(trials, y, subject, finite=True)
+        options = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
+        options["device"] = str(settings.device(base.device))
+        seed = settings.seed(self.random_state)
+        shared = settings.identity(base, data, np.zeros(0, np.intp), seed)
+        return Problem(
+            trials.base,
+            trials.index,
+            trials.scale,
+            codes,
+            subject,
+            classes,
+            data,
+            digest([PROTOCOL, shared]),
+            options,
+        )
+
+    def _wishes(self, problem: Problem) -> Wishes:
+        """Check what the run is asked to do."""
+        selection.lookup_rule(self.rule)
+        if self.strategy not in STRATEGIES:
+            raise SettingError(
+                f"strategy={self.strategy!r} is not known. Choose one of {some(STRATEGIES)}."
+            )
+        if self.refit not in ("all", "validation"):
+            raise SettingError(f"refit={self.refit!r} is not known. Choose all or validation.")
+        if self.space is not None and not isinstance(self.space, Space):
+            raise SettingError(f"space must be a Space, not {self.space!r}.")
+        for name in ("keep", "n_seeds"):
+            as_count(getattr(self, name), name)
+        if self.n_settings is not None:
+            as_count(self.n_settings, "n_settings")
+        n_subjects = len(np.unique(problem.subject))
+        n_folds = self.n_folds or (20 if n_subjects > 40 else n_subjects)
+        n_folds = len(SubjectFolds(n_folds).groups(problem.subject))
+        base = CensoredClassifier() if self.classifier is None else self.classifier
+        return Wishes(
+            space=self.space or Space(),
+            strategy=self.strategy,
+            n_settings=self.n_settings,
+            prune=bool(self.prune),
+            keep=self.keep,
+            n_folds=n_folds,
+            n_seeds=self.n_seeds,
+            max_epochs=base.max_epochs,
+            n_subjects=n_subjects,
+            rule=self.rule,
+            validation=None if self.refit == "all" else 1,
+            budget=None if self.budget is None else parse_budget(self.budget),
+            seed=settings.seed(self.random_state),
+        )
+
+    def _folder(self, problem: Problem, wishes: Wishes) -> tuple[RunFolder, dict[str, Any]]:
+        """Find the folder of the run, and what may not differ when it is used again."""
+        identity = {
+            "data": problem.fingerprint,
+            "classifier": problem.identity,
+            "space": wishes.space.to_json(),
+            "budget": wishes.budget,
+            **{
+                name: getattr(wishes, name)
+                for name in (
+                    "strategy",
+                    "n_settings",
+                    "prune",
+                    "keep",
+                    "n_folds",
+                    "n_seeds",
+                    "max_epochs",
+                    "seed",
+                )
+            },
+        }
+        path = Path("autotransfer-runs") / digest(identity)[:12] if self.out is None else self.out
+        return RunFolder(Path(path).expanduser().resolve()), identity
+
+    def _starter(self, problem: Problem, folder: RunFolder | None) -> Starter:
+        return Starter(
+            problem,
+            folder,
+            self.engine,
+            self.n_jobs if self.n_jobs > 0 else (os.cpu_count() or 1),
+            None if self.time_limit is None else parse_budget(self.time_limit),
+            self.engine_options or {},
+            checkpoints=bool(self.prune),
+        )
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the label of each trial."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+        """Estimate class probabilities, of shape (n_trials, n_classes)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Encode trials: latents of shape (n_trials, n_latent)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.transform(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Balanced accuracy."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+        """Write the chosen model's folder to another place."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.save(path, overwrite)

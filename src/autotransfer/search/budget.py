@@ -1,0 +1,248 @@
+"""Time as people write it, what trials cost, and what fits a budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from functools import cache
+from itertools import product
+from math import inf
+from typing import Any
+
+from autotransfer.errors import BudgetError
+from autotransfer.search.setting import Setting
+from autotransfer.training.progress import duration
+
+UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+SLACK = 0.06
+"""Share of a budget that no plan uses: trials of other folds may be longer than those measured."""
+
+LEAST_EPOCHS, GOOD_EPOCHS = 15, 60
+
+REFIT = 1.3
+"""Cost of the refit in trials: it trains on everybody."""
+
+
+def parse_budget(budget: Any) -> float:
+    """Turn a time into seconds.
+
+    Examples
+    --------
+    >>> parse_budget("1h"), parse_budget("1h30m"), parse_budget("20 min"), parse_budget(90)
+    (3600.0, 5400.0, 1200.0, 90.0)
+    """
+    if isinstance(budget, timedelta):
+        budget = budget.total_seconds()
+    if isinstance(budget, int | float) and not isinstance(budget, bool):
+        seconds = float(budget)
+    else:
+        text = str(budget).strip().lower().replace(" ", "")
+        parts = re.findall(r"(\d+(?:\.\d+)?)(min|[smhd])", text)
+        if not parts or "".join(n + u for n, u in parts) != text:
+            raise BudgetError(
+                f"budget={budget!r} is not a time. Write it like '20m', '1h', '1h30m', '2d', or "
+                "as a number of seconds."
+            )
+        seconds = sum(float(number) * UNITS[unit] for number, unit in parts)
+    if not 0 < seconds < float("inf"):
+        raise BudgetError(f"budget={budget!r} must be a time above 0.")
+    return seconds
+
+
+def kind_of(setting: Setting) -> str:
+    """Name what the cost of a setting depends on: everything but numbers."""
+    words = [v for _, v in setting.options if isinstance(v, str)]
+    return " ".join([setting.family, setting.mode if setting.measure else "", *words]).strip()
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of an epoch, and of the rest of a trial, for every kind of setting.
+
+    Parameters
+    ----------
+    epoch, fixed : mapping
+        Kind of setting -> seconds.
+    seconds : float
+        What it took to find out.
+    """
+
+    epoch: Mapping[str, float]
+    fixed: Mapping[str, float]
+    seconds: float = 0.0
+
+    def trial(self, setting: Setting, epochs: int) -> float:
+        """Seconds of a trial that uses all its epochs."""
+        kind = kind_of(setting)
+        return self.fixed[kind] + self.epoch[kind] * epochs
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return {"epoch": dict(self.epoch), "fixed": dict(self.fixed), "seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do.
+
+    Parameters
+    ----------
+    n_settings : int
+        Settings to try in the search, without the baseline.
+    rungs : tuple of int
+        Epochs after which the worse settings are dropped, and the most epochs, last.
+    keep : int
+        Settings of each measure that are cross-validated.
+    n_folds, n_seeds : int
+        Folds and repetitions of the cross-validation.
+    seconds : float
+        Estimate for all of it, or 0 if nothing was measured.
+    """
+
+    n_settings: int
+    rungs: tuple[int, ...]
+    keep: int
+    n_folds: int
+    n_seeds: int
+    seconds: float = 0.0
+
+    @property
+    def epochs(self) -> int:
+        """Most epochs of a trial."""
+        return self.rungs[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return asdict(self) | {"rungs": list(self.rungs)}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Plan:
+        """Make a plan from what `to_json` gave."""
+        return cls(**dict(given) | {"rungs": tuple(given["rungs"])})
+
+
+def rungs_of(epochs: int, prune: bool, factor: int = 3, least: int = 5) -> tuple[int, ...]:
+    """Epochs of the rungs of successive halving.
+
+    Examples
+    --------
+    >>> rungs_of(90, True), rungs_of(90, False)
+    ((10, 30, 90), (90,))
+    """
+    found = [epochs]
+    while prune and found[0] // factor >= least and len(found) < 3:
+        found.insert(0, found[0] // factor)
+    return tuple(found)
+
+
+def search_seconds(
+    settings: Sequence[Setting], rungs: Sequence[int], costs: Costs, keep: int, factor: int = 3
+) -> float:
+    """Work of the search, in seconds of one worker."""
+    total, n, before = 0.0, float(len(settings)), 0
+    families = len({s.family for s in settings})
+    for rung in rungs:
+        each = sum(costs.trial(s, rung - before) for s in settings) / len(settings)
+        total += n * each
+        n, before = max(n / factor, min(n, families * keep)), rung
+    return total
+
+
+def crossval_seconds(
+    settings: Iterable[Setting], epochs: int, n_folds: int, n_seeds: int, costs: Costs
+) -> float:
+    """Work of the cross-validation, in seconds of one worker."""
+    return n_folds * n_seeds * sum(costs.trial(setting, epochs) for setting in settings)
+
+
+def candidates_guess(settings: Sequence[Setting], keep: int, costs: Costs) -> list[Setting]:
+    """Stand in for the settings that a search will keep: those of middle cost in each measure."""
+    chosen: list[Setting] = []
+    for family in dict.fromkeys(s.family for s in settings):
+        mine = sorted((s for s in settings if s.family == family), key=lambda s: costs.trial(s, 10))
+        n = 1 if family == "uncensored" else min(keep, len(mine))
+        middle = mine[len(mine) // 2]
+        chosen += [middle] * n
+    return chosen
+
+
+def fit_budget(
+    budget: float,
+    workers: int,
+    ordered: Callable[[int], list[Setting]],
+    costs: Costs,
+    most: Plan,
+    least_settings: int,
+    prune: bool = False,
+) -> Plan:
+    """Find the most thorough plan that fits a budget.
+
+    Cuts, in this order: seeds, epochs down to `GOOD_EPOCHS`, settings of the search down to
+    `least_settings`, epochs down to `LEAST_EPOCHS`, settings kept of each measure, folds.
+
+    Parameters
+    ----------
+    budget : float
+        Seconds.
+    workers : int
+        Trials at once.
+    ordered : callable
+        n -> the n settings a search would try, with the baseline first.
+    costs : Costs
+        Measured.
+    most : Plan
+        What would be done without a budget.
+    least_settings : int
+        Settings that the search must try.
+    prune : bool
+        Whether the search drops settings on the way.
+    """
+    ordered = cache(ordered)  # asked for the same numbers many times
+    work = budget * workers * (1 - SLACK)
+    folds = [most.n_folds, *(n for n in (10, 5, 3) if n < most.n_folds)]
+    first = min(most.epochs, LEAST_EPOCHS)
+    smallest = inf
+    for n_folds, keep in product(folds, range(most.keep, 0, -1)):
+        candidates = candidates_guess(ordered(least_settings), keep, costs)
+
+        def seconds(
+            n: int,
+            epochs: int,
+            seeds: int = 1,
+            n_folds: int = n_folds,
+            keep: int = keep,
+            candidates: list[Setting] = candidates,
+        ) -> float:
+            searched = search_seconds(ordered(n), rungs_of(epochs, prune), costs, keep)
+            refit = REFIT * max(costs.trial(c, epochs) for c in candidates)
+            return searched + refit + crossval_seconds(candidates, epochs, n_folds, seeds, costs)
+
+        n, epochs = least_settings, first
+        smallest = min(smallest, seconds(n, epochs))
+        if seconds(n, epochs) > work:
+            continue
+        good = min(most.epochs, GOOD_EPOCHS)
+        epochs = _most(lambda e, n=n: seconds(n, e) <= work, epochs, good)  # type: ignore[misc]
+        n = _most(lambda n, e=epochs: seconds(n, e) <= work, n, most.n_settings)  # type: ignore[misc]
+        epochs = _most(lambda e, n=n: seconds(n, e) <= work, epochs, most.epochs)  # type: ignore[misc]
+        seeds = _most(lambda s, n=n, e=epochs: seconds(n, e, s) <= work, 1, most.n_seeds)  # type: ignore[misc]
+        wall = seconds(n, epochs, seeds) / workers
+        return Plan(n, rungs_of(epochs, prune), keep, n_folds, seeds, wall)
+    raise BudgetError(
+        f"A budget of {duration(budget)} is too short for these data: the least that makes sense "
+        f"({least_settings} settings, {first} epochs, {folds[-1]} folds) takes about "
+        f"{duration(smallest / workers / (1 - SLACK))} with {workers} worker(s). Give more time or "
+        "workers, or fewer measures or modes."
+    )
+
+
+def _most(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Largest number in a range that fits; `low` is known to."""
+    if high <= low or fits(high):
+        return max(low, high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

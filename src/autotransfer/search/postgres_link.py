@@ -1,0 +1,214 @@
+"""A connection to PostgreSQL that belongs to one driver and waits for a server that is away.
+
+The connection that writes also holds the advisory lock that keeps other drivers away. Whoever
+loses the lock has thereby lost the connection and cannot write. (A proxy that gives every
+transaction another connection, as pgbouncer can, must not stand in between.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import platform
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from autotransfer.errors import LedgerError, MissingExtraError, RunInUseError
+
+T = TypeVar("T")
+
+SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+TELL_EVERY = 10.0  # seconds
+# A driver's machine that lost its power is noticed within two minutes, not two hours. The rest
+# makes "recorded" mean "on the disk" whatever the server's own setting is.
+SESSION = """
+SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6;
+SET synchronous_commit = on
+"""
+# A network that swallows everything is noticed on our side as well.
+NOTICE = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+HOLDER = """
+SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+  AND ((l.classid::bigint << 32) | l.objid::bigint) = %s
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Link:
+    """A connection that is made anew when it breaks, with the lock of a run.
+
+    Parameters
+    ----------
+    url : str
+        ``postgresql://user:password@host:port/database``.
+    run : str
+        Name of the run.
+    read_only : bool
+        Take no lock.
+    patience : float
+        Seconds to wait for a server that is away.
+    forget : callable
+        Called whenever a connection was made: what was known before may be out of date, because
+        another driver can have been here in between.
+
+    Attributes
+    ----------
+    where : str
+        The database in words, without user and password.
+    """
+
+    def __init__(
+        self, url: str, run: str, read_only: bool, patience: float, forget: Callable[[], None]
+    ) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MissingExtraError(
+                "psycopg is needed for a ledger in PostgreSQL. Install it with "
+                'pip install "autotransfer[postgres]".'
+            ) from error
+        self._psycopg: Any = psycopg
+        self._url, self.where = _checked(url, psycopg)
+        self._run = run
+        self._read_only = read_only
+        self._patience = patience
+        self._forget = forget
+        # Tells our own broken connections from other drivers; the server keeps 63 characters.
+        owner = f"process {os.getpid()} on {platform.node()[:24]}"
+        self._label = f"{owner} {uuid.uuid4().hex[:8]}"
+        self._connection: Any = None
+        self._closed = False
+        try:
+            self._connect()
+        except psycopg.Error as error:
+            raise LedgerError(f"{self.where} cannot be opened: {_said(error)}.") from error
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Return all rows that a query finds."""
+        return self.patiently(lambda connection: connection.execute(query, values).fetchall())
+
+    def one(self, query: str, *values: Any) -> Any:
+        """Return the first value of the first row, None if there is no row."""
+        rows = self.rows(query, *values)
+        return rows[0][0] if rows else None
+
+    def plain(self) -> Any:
+        """Make a connection without lock, for others to use and close."""
+        return self._psycopg.connect(self._url, **NOTICE)
+
+    def close(self) -> None:
+        """Let go of the connection, and the lock with it."""
+        self._closed = True
+        self._drop()
+
+    def patiently(self, work: Callable[[Any], T]) -> T:
+        """Do some work over a connection, and again while the server is away."""
+        if self._closed:
+            raise LedgerError(f"The ledger in {self.where} is closed.")
+        start, told, delay = time.monotonic(), 0.0, 0.1
+        while True:
+            try:
+                if self._connection is None:
+                    self._connect()
+                return work(self._connection)
+            except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as error:
+                self._drop()
+                waited = time.monotonic() - start
+                if waited >= self._patience:
+                    raise LedgerError(
+                        f"{self.where} did not answer for {waited:.0f} s: {_said(error)}. "
+                        "Nothing that was recorded before is lost: when the server is back, run "
+                        "the same command again."
+                    ) from error
+                if waited >= told:
+                    told = waited + TELL_EVERY
+                    _log.warning(
+                        "%s does not answer (%s); waiting, %.0f s of %.0f s so far.",
+                        *(self.where, _said(error), waited, self._patience),
+                    )
+            except self._psycopg.Error as error:
+                raise LedgerError(f"{self.where} refused: {_said(error)}.") from error
+            time.sleep(delay)
+            delay = min(2 * delay, 5.0)
+
+    def _connect(self) -> None:
+        connection = self._psycopg.connect(
+            self._url, autocommit=True, application_name=self._label, **NOTICE
+        )
+        try:
+            if not self._read_only:
+                connection.execute(SESSION)
+                self._take_lock(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        self._forget()
+
+    def _take_lock(self, connection: Any) -> None:
+        """Take the lock of the run; a process killed a moment ago gets time to let go of it."""
+        owner, key = None, lock_key(f"run {self._run}")
+        for _ in range(20):
+            if connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()[0]:
+                return
+            owner = connection.execute(HOLDER, [key]).fetchone()
+            if owner is not None and owner[1] == self._label:
+                # Our own connection: we know that it is broken, the server does not yet.
+                connection.execute("SELECT pg_terminate_backend(%s)", [owner[0]])
+            time.sleep(0.1)
+        number, label = owner or (None, None)
+        # The label is hidden from users of the database who have fewer rights.
+        who = label.rpartition(" ")[0] if label else "another process"
+        raise RunInUseError(
+            f"The run {self._run} in {self.where} is in use by {who}. Wait "
+            "until it is done or stop it, or look at the ledger with read_only=True. If that "
+            f"process is gone, end its connection with SELECT pg_terminate_backend({number})."
+        )
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _checked(url: str, psycopg: Any) -> tuple[str, str]:
+    """Return the URL as libpq wants it, and where it leads without user and password."""
+    scheme = next(known for known in SCHEMES if url.startswith(known))
+    url = f"postgresql://{url.removeprefix(scheme)}"
+    user, at, _ = url.removeprefix("postgresql://").rpartition("@")
+    # Such a password would be taken for part of the host, and shown in messages about it.
+    if at and any(sign in user for sign in "@/?#"):
+        raise LedgerError(
+            "In the URL of a database, write @ / ? # in a password as %40 %2F %3F %23."
+        )
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        raise LedgerError(
+            "The URL of the database is not like postgresql://user:password@host:port/database."
+        ) from None
+    host, port = parts.get("host", "localhost"), parts.get("port", 5432)
+    return url, f"database {parts.get('dbname', parts.get('user', ''))} at {host}:{port}"
+
+
+def lock_key(text: str) -> int:
+    """Make the 64-bit number of an advisory lock."""
+    digest = hashlib.sha256(f"autotransfer {text}".encode()).digest()
+    return int.from_bytes(digest[:8], signed=True)
+
+
+def _said(error: BaseException) -> str:
+    """Return the first line of what a database said."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,346 @@
+"""AutoTransfer's procedure: search, keep, cross-validate, select, refit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autotransfer.errors import EngineError
+from autotransfer.search import budget as budgets
+from autotransfer.search.budget import Costs, Plan
+from autotransfer.search.driver import TRIES, Driver
+from autotransfer.search.engine import Engine, Handle
+from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.run_folder import RunFolder
+from autotransfer.search.selection import Choice, Scored, best_of_each, choose, promoted
+from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.show import Show
+from autotransfer.search.space import Space
+from autotransfer.search.tpe import BATCH, suggest
+from autotransfer.search.trial import Trial, digest
+from autotransfer.search.work import cost, refit
+from autotransfer.training.progress import duration
+
+CALIBRATION_STEPS = 24
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a run is asked to do, before anything is known of its cost.
+
+    Parameters
+    ----------
+    space : Space
+        Settings to search.
+    strategy : {"grid", "tpe"}
+        How to walk through it.
+    n_settings : int, optional
+        Settings to try; all of a grid, 60 with TPE.
+    prune : bool
+        Whether to drop hopeless settings on the way.
+    keep : int
+        Settings of each measure to cross-validate.
+    n_folds, n_seeds, max_epochs, n_subjects : int
+        Of the cross-validation; of the classifier; of the data.
+    rule : str
+        Of selection.
+    validation : int or None
+        Subjects that validate in the refit; None takes the epochs from the cross-validation.
+    budget : float, optional
+        Seconds.
+    seed : int
+        Of the choice of settings.
+    """
+
+    space: Space
+    strategy: str
+    n_settings: int | None
+    prune: bool
+    keep: int
+    n_folds: int
+    n_seeds: int
+    max_epochs: int
+    n_subjects: int
+    rule: str
+    validation: int | None
+    budget: float | None
+    seed: int
+
+    def settings(self, n: int | None) -> list[Setting]:
+        """Baseline, and the n settings that a grid search would try."""
+        return [BASELINE, *self.space.spread(n, self.seed)]
+
+    @property
+    def most(self) -> int:
+        """Settings at most."""
+        if self.n_settings is not None:
+            return self.n_settings
+        return 60 if self.strategy == "tpe" else len(list(self.space.grid()))
+
+    @property
+    def least(self) -> int:
+        """Settings at least: one for each measure and mode."""
+        return min(self.most, len(self.space.measures) * len(self.space.modes))
+
+    def plan(self) -> Plan:
+        """Give what is done without a budget."""
+        rungs = budgets.rungs_of(self.max_epochs, self.prune)
+        return Plan(self.most, rungs, self.keep, self.n_folds, self.n_seeds)
+
+
+class Procedure:
+    """One run.
+
+    Parameters
+    ----------
+    wishes : Wishes
+        What to do.
+    identity : str
+        Of the problem.
+    folder : RunFolder
+        Where.
+    ledger : Ledger
+        Open for writing.
+    start : callable
+        Starts the engine: () -> (engine, handle of the problem). Not called if all is on record.
+    show : Show
+        Tells a person.
+    driver : Driver
+        Runs trials.
+    """
+
+    def __init__(
+        self,
+        wishes: Wishes,
+        identity: str,
+        folder: RunFolder,
+        ledger: Ledger,
+        start: Callable[[], tuple[Engine, Handle]],
+        show: Show,
+        driver: Driver,
+    ) -> None:
+        self.wishes, self.identity, self.folder = wishes, identity, folder
+        self.ledger, self.start, self.show, self.driver = ledger, start, show, driver
+
+    def run(self) -> tuple[Choice, list[Scored], Plan]:
+        """Do all of it; what is on record is not done again."""
+        plan = self.plan()
+        searched = self.search(plan)
+        plan, candidates = self.second_plan(plan, searched)
+        results = self.crossval(plan, candidates)
+        choice = choose(candidates, results, plan.n_folds, plan.n_seeds, self.wishes.rule)
+        self.refit(choice, plan)
+        return choice, results, plan
+
+    def plan(self) -> Plan:
+        """Take the plan on record, or make one."""
+        known = self.ledger.plan("search")
+        if known is not None:
+            return Plan.from_json(known["plan"])
+        wishes = self.wishes
+        costs = None
+        if wishes.budget is None:
+            plan = wishes.plan()
+        else:
+            began = time.monotonic()
+            engine, handle = self.start()
+            costs = measure_costs(wishes, engine, handle, self.show, self.driver.result)
+            costs = replace(costs, seconds=time.monotonic() - began)
+            left = max(wishes.budget - costs.seconds, 1.0)
+            plan = plan_for(wishes, costs, left, engine.n_workers)
+        self.show.say(describe(plan, wishes))
+        kept = {"plan": plan.to_json(), "costs": None if costs is None else costs.to_json()}
+        self.ledger.write_plan("search", kept)
+        return plan
+
+    def search(self, plan: Plan) -> list[Scored]:
+        """Try the settings on one fold; gives the trials of the last rung."""
+        if self.wishes.strategy == "grid":
+            n = None if plan.n_settings >= self.wishes.most else plan.n_settings
+            if self.wishes.n_settings is not None:
+                n = plan.n_settings
+            return self._climb(self.wishes.settings(n), plan)
+        found = self._climb([BASELINE], plan)
+        while len(found) <= plan.n_settings:
+            n = min(BATCH, plan.n_settings + 1 - len(found))
+            batch = suggest(self.wishes.space, found, n, self.wishes.seed)
+            found += self._climb(batch, plan, all_of_them=True)
+        return found
+
+    def _climb(
+        self, settings: list[Setting], plan: Plan, all_of_them: bool = False
+    ) -> list[Scored]:
+        """Train settings rung by rung, dropping the worse ones in between."""
+        left = settings
+        last: dict[Setting, Scored] = {}
+        for rung, epochs in enumerate(plan.rungs):
+            trials = [Trial(setting, 0, plan.n_folds, 0, epochs) for setting in left]
+            found = self.driver.run("search", trials)
+            last |= {one.setting: one for one in found}
+            if rung + 1 < len(plan.rungs):
+                left = promoted(found, 3, plan.keep)
+        return [last[s] for s in settings] if all_of_them else [last[s] for s in left]
+
+    def second_plan(self, plan: Plan, searched: list[Scored]) -> tuple[Plan, list[Setting]]:
+        """Fix who is cross-validated, and fit that to the time that is left."""
+        known = self.ledger.plan("crossval")
+        if known is not None:
+            made = [Setting.from_json(given) for given in known["candidates"]]
+            return Plan.from_json(known["plan"]), made
+        candidates = [BASELINE, *best_of_each(searched, plan.keep)]
+        if self.wishes.budget is not None:
+            engine, _ = self.start()
+            plan = self._refitted(plan, candidates, engine.n_workers)
+            self.show.say(describe_crossval(plan, candidates))
+        kept = {"plan": plan.to_json(), "candidates": [c.to_json() for c in candidates]}
+        self.ledger.write_plan("crossval", kept)
+        return plan, candidates
+
+    def _refitted(self, plan: Plan, candidates: list[Setting], workers: int) -> Plan:
+        """Give the cross-validation as many epochs and seeds as the rest of the budget allows."""
+        assert self.wishes.budget is not None
+        entries = [e for e in self.ledger.entries("search") if e.state == "done"]
+        on_record = self.ledger.plan("search")
+        assert on_record is not None
+        costs = updated(Costs(**on_record["costs"]), entries)
+        spent = sum(entry.result["seconds"] for entry in entries) / workers
+        left = self.wishes.budget - spent - costs.seconds
+        work = left * workers * (1 - budgets.SLACK)
+
+        def needs(epochs: int, seeds: int) -> float:
+            last = max(costs.trial(c, epochs) for c in candidates) * budgets.REFIT
+            return last + budgets.crossval_seconds(candidates, epochs, plan.n_folds, seeds, costs)
+
+        if needs(plan.epochs, 1) > work:
+            epochs = max((e for e in range(5, plan.epochs) if needs(e, 1) <= work), default=5)
+            return replace(plan, rungs=(epochs,), n_seeds=1, seconds=needs(epochs, 1) / workers)
+        most = max(self.wishes.n_seeds, plan.n_seeds)
+        seeds = max((s for s in range(1, most + 1) if needs(plan.epochs, s) <= work), default=1)
+        return replace(plan, n_seeds=seeds, seconds=needs(plan.epochs, seeds) / workers)
+
+    def crossval(self, plan: Plan, candidates: list[Setting]) -> list[Scored]:
+        """Train every candidate on every fold."""
+        trials = [
+            Trial(setting, fold, plan.n_folds, seed, plan.epochs)
+            for seed in range(plan.n_seeds)
+            for fold in range(plan.n_folds)
+            for setting in candidates
+        ]
+        return self.driver.run("crossval", trials)
+
+    def refit(self, choice: Choice, plan: Plan) -> None:
+        """Train the chosen setting on everybody and write the model folder."""
+        epochs = plan.epochs
+        if self.wishes.validation is None:
+            epochs = self._typical_epoch(choice.setting)
+        trial = Trial(choice.setting, 0, plan.n_folds, 0, epochs)
+        key = digest(["refit", self.identity, trial.to_json(), self.wishes.validation])
+        recorded = {entry.id for entry in self.ledger.entries("refit")}
+        if key in recorded and self.folder.has_model(key):
+            return
+        self.show.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
+        result = self._submit_refit(trial)
+        self.folder.write_model(key, result.pop("files"))
+        if key not in recorded:
+            self.ledger.record(
+                Entry(key, "refit", "done", trial.to_json(), result, params=trial.setting.params())
+            )
+
+    def _submit_refit(self, trial: Trial) -> dict[str, Any]:
+        for attempt in range(TRIES):
+            engine, handle = self.start()
+            future = engine.submit(refit, handle, trial.to_json(), self.wishes.validation)
+            try:
+                found: dict[str, Any] = self.driver.result(future)
+                return found
+            except EngineError as error:
+                if attempt + 1 == TRIES:
+                    raise
+                self.show.again(trial, error, attempt + 1)
+        raise AssertionError
+
+    def _typical_epoch(self, setting: Setting) -> int:
+        """Median over folds of the epoch whose weights were kept."""
+        best = [
+            entry.result["best_epoch"]
+            for stage in ("search", "crossval")
+            for entry in self.ledger.entries(stage)
+            if entry.state == "done" and Setting.from_json(entry.definition["setting"]) == setting
+        ]
+        return max(1, round(float(np.median(best))))
+
+
+def measure_costs(
+    wishes: Wishes,
+    engine: Engine,
+    handle: Handle,
+    show: Show,
+    result: Callable[[Future[Any]], Any] = Future.result,
+) -> Costs:
+    """Measure a few training steps of every kind of setting, as many at once as trials will be."""
+    kinds: dict[str, Setting] = {}
+    for setting in wishes.settings(None):
+        kinds.setdefault(budgets.kind_of(setting), setting)
+    show.say(f"measuring the cost of {len(kinds)} kinds of settings")
+    # The first trial of each worker imports torch: that is not part of any trial's cost.
+    first = Trial(BASELINE, 0, wishes.n_folds, 0, 1).to_json()
+    for warm in [engine.submit(cost, handle, first, 2) for _ in range(engine.n_workers)]:
+        result(warm)
+    futures = {}
+    for kind, setting in kinds.items():
+        trial = Trial(setting, 0, wishes.n_folds, 0, 1).to_json()
+        futures[kind] = engine.submit(cost, handle, trial, CALIBRATION_STEPS)
+    found = {kind: result(future) for kind, future in futures.items()}
+    return Costs(
+        {kind: one["epoch"] for kind, one in found.items()},
+        {kind: one["fixed"] for kind, one in found.items()},
+    )
+
+
+def updated(costs: Costs, entries: list[Entry]) -> Costs:
+    """Put what trials really took in the place of what was measured before them."""
+    epoch, fixed = dict(costs.epoch), dict(costs.fixed)
+    seen: dict[str, list[tuple[float, float]]] = {}
+    for entry in entries:
+        kind = budgets.kind_of(Setting.from_json(entry.definition["setting"]))
+        each = entry.result["epoch_seconds"]
+        rest = entry.result["seconds"] - each * entry.result["epochs"]
+        seen.setdefault(kind, []).append((each, max(rest, 0.0)))
+    for kind, values in seen.items():
+        epoch[kind], fixed[kind] = (float(v) for v in np.mean(values, axis=0))
+    return Costs(epoch, fixed, costs.seconds)
+
+
+def plan_for(wishes: Wishes, costs: Costs, left: float, workers: int) -> Plan:
+    """Find the most thorough plan that fits the time."""
+    return budgets.fit_budget(
+        left, workers, wishes.settings, costs, wishes.plan(), wishes.least, wishes.prune
+    )
+
+
+def describe(plan: Plan, wishes: Wishes) -> str:
+    """Say what a plan does, in words."""
+    n = len(wishes.space.measures) * plan.keep + 1
+    pruned = f" (rungs at {', '.join(map(str, plan.rungs))})" if len(plan.rungs) > 1 else ""
+    words = (
+        f"plan: search of {plan.n_settings} settings and the uncensored baseline, at most "
+        f"{plan.epochs} epochs{pruned}; then at most {n} candidates on {plan.n_folds} folds"
+    )
+    if plan.n_seeds > 1:
+        words += f" with {plan.n_seeds} seeds"
+    # The search has trained the candidates on the first fold already.
+    words += f": {plan.n_settings + 1 + n * (plan.n_folds * plan.n_seeds - 1)} trials"
+    return words + (f", about {duration(plan.seconds)}" if plan.seconds else "")
+
+
+def describe_crossval(plan: Plan, candidates: list[Setting]) -> str:
+    """Say what the cross-validation does."""
+    return (
+        f"cross-validation of {len(candidates)} candidates on {plan.n_folds} folds, "
+        f"{plan.n_seeds} seed(s), at most {plan.epochs} epochs, about {duration(plan.seconds)}"
+    )

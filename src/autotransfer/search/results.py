@@ -1,0 +1,114 @@
+"""What a run found, in tables and in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from autotransfer.search import budget as budgets
+from autotransfer.search.budget import Costs, Plan
+from autotransfer.search.ledger import Entry
+from autotransfer.search.problem import Problem
+from autotransfer.search.procedure import Wishes
+from autotransfer.search.selection import Choice, Scored, by_subject, describe, lookup_rule
+from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.starter import WORKER_MEMORY
+
+
+def candidate_table(choice: Choice, scored: list[Scored]) -> pd.DataFrame:
+    """Make the table of candidates: spread of validation and test scores over subjects."""
+    rows = []
+    for setting in dict.fromkeys(one.setting for one in scored):
+        mine = [one for one in scored if one.setting == setting]
+        row: dict[str, Any] = {
+            "setting": str(setting),
+            "measure": setting.family,
+            "mode": setting.mode if setting.measure else "",
+            "chosen": setting == choice.setting,
+            "failed": choice.failed.get(setting, 0),
+        }
+        for side in ("validation", "test"):
+            spread = describe(by_subject(mine, side))
+            row |= {f"{side}_{name}": value for name, value in spread.items()}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def summary(
+    choice: Choice, scored: list[Scored], plan: Plan, entries: list[Entry]
+) -> dict[str, Any]:
+    """Sum up a whole run, as JSON."""
+
+    def of(setting: Setting) -> dict[str, Any]:
+        mine = [one for one in scored if one.setting == setting]
+        return {
+            "setting": setting.to_json(),
+            "name": str(setting),
+            **{side: describe(by_subject(mine, side)) for side in ("validation", "test")},
+            "test_subjects": by_subject(mine, "test"),
+        }
+
+    rule = lookup_rule(choice.rule)
+    failed = [e for e in entries if e.state == "failed"]
+    return {
+        "whole": True,
+        "rule": {"name": choice.rule, "is": rule.words, "for_study_only": rule.for_study_only},
+        "chosen": of(choice.setting),
+        "baseline": of(BASELINE),
+        "censors": choice.censors,
+        "plan": plan.to_json() | {"seconds": None},
+        "trials": len(entries),
+        "failed": [
+            {
+                "setting": str(Setting.from_json(e.definition["setting"])),
+                "id": e.id,
+                "error": e.error,
+            }
+            for e in failed
+        ],
+    }
+
+
+def verdict(found: dict[str, Any]) -> str:
+    """Say in two sentences what came of it."""
+    chosen, baseline = found["chosen"], found["baseline"]
+    mark = " (chosen by TEST scores: for study only)" if found["rule"]["for_study_only"] else ""
+    if not found["censors"]:
+        words = (
+            "No censor did better than the uncensored baseline in cross-validation, so that is "
+            f"what you get: {_score(baseline)} on unseen subjects"
+        )
+    else:
+        words = (
+            f"Chosen: {chosen['name']}{mark}: {_score(chosen)} on unseen subjects, against "
+            f"{_score(baseline)} uncensored"
+        )
+    failed = len(found["failed"])
+    return words + (f". {failed} trials failed." if failed else ".")
+
+
+def _score(one: dict[str, Any]) -> str:
+    test = one["test"]
+    if test["mean"] is None:
+        return "no score"
+    return f"balanced accuracy {test['mean']:.3f} (lower quartile {test['lower_quartile']:.3f})"
+
+
+def whole_plan(wishes: Wishes, costs: Costs, workers: int) -> Plan:
+    """Estimate a run without a budget."""
+    plan = wishes.plan()
+    tried = wishes.settings(plan.n_settings)
+    candidates = budgets.candidates_guess(tried, plan.keep, costs)
+    work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep)
+    work += budgets.crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
+    return replace(plan, seconds=work / workers)
+
+
+def memory(problem: Problem, workers: int) -> int:
+    """Estimate the memory of a run: each worker keeps its signals, if they fit its budget."""
+    n, channels, times = problem.X.shape
+    kept = min(4 * n * channels * times, int(problem.options.get("memory_budget", 2**62)))
+    # Statistics that EEGNet prepares take up to as much again.
+    return workers * (WORKER_MEMORY + 2 * kept)

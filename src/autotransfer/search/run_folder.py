@@ -1,0 +1,129 @@
+"""The folder of a run: what it is, its ledger, its results, its model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autotransfer.data import atomic
+from autotransfer.errors import RunMismatchError, some
+from autotransfer.search.ledger import Entry
+from autotransfer.search.trial import Trial
+
+FORMAT = "autotransfer-run-1"
+
+
+class RunFolder:
+    """Names of things in a run's folder.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; made if need be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run, self.results = path / "run.json", path / "results.json"
+        self.trials, self.candidates = path / "trials.csv", path / "candidates.csv"
+        self.ledger, self.model = path / "ledger.journal", path / "model"
+        self.refit = path / "refit.json"
+        self.checkpoints, self.signals = path / "checkpoints", path / "signals"
+
+    def claim(self, identity: dict[str, Any], about: dict[str, Any]) -> None:
+        """Make the folder this run's, or see that it is.
+
+        Parameters
+        ----------
+        identity : dict
+            What may not differ: data and options, as JSON.
+        about : dict
+            What is good to know: versions, shapes.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.run.exists():
+            atomic.write_json(self.run, {"format": FORMAT, "identity": identity, "about": about})
+            return
+        try:
+            there = json.loads(self.run.read_text())
+            found = there["identity"] if there.get("format") == FORMAT else None
+        except (ValueError, KeyError, OSError) as error:
+            raise RunMismatchError(
+                f"{self.run} cannot be read ({error}). Give another folder."
+            ) from None
+        if found is None:
+            raise RunMismatchError(
+                f"{self.path} holds a run of another version of autotransfer. Give another folder."
+            )
+        # Through JSON, so that tuples and lists are the same.
+        wanted = json.loads(json.dumps(identity))
+        differ = [k for k in {**wanted, **found} if wanted.get(k) != found.get(k)]
+        if differ:
+            shown = [f"{k}: {found.get(k)!r} there, {wanted.get(k)!r} now"[:200] for k in differ]
+            raise RunMismatchError(
+                f"The run in {self.path} was made with other data or options ({some(shown, 3)}). "
+                "Give another folder, or the same data and options to go on with it."
+            )
+
+    def write_model(self, key: str, files: dict[str, bytes]) -> None:
+        """Write the model folder in one step, then which refit it came from."""
+        self.refit.unlink(missing_ok=True)
+        with atomic.folder(self.model, overwrite=True) as temp:
+            for name, content in files.items():
+                (temp / name).write_bytes(content)
+        atomic.write_json(self.refit, {"refit": key})
+
+    def has_model(self, key: str) -> bool:
+        """Whether the model folder is that of a certain refit."""
+        if not (self.refit.exists() and self.model.is_dir()):
+            return False
+        return bool(json.loads(self.refit.read_text()).get("refit") == key)
+
+    def write_table(self, path: Path, table: pd.DataFrame) -> None:
+        """Write a table, unless it is there already."""
+        content = table.to_csv(index=False).encode()
+        if not path.exists() or path.read_bytes() != content:
+            atomic.write_bytes(path, content)
+
+    def write_results(self, results: dict[str, Any]) -> None:
+        """Write the results, unless they are there already."""
+        if not self.results.exists() or json.loads(self.results.read_text()) != results:
+            atomic.write_json(self.results, results)
+
+    def tidy(self) -> None:
+        """Delete what only a run that goes on needs."""
+        for folder in (self.checkpoints, self.signals):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def trial_table(entries: list[Entry]) -> pd.DataFrame:
+    """Make the table of trials: one row each, sorted, without times, which are never the same."""
+    rows = []
+    for entry in entries:
+        trial = Trial.from_json(entry.definition)
+        result = entry.result
+        rows.append(
+            {
+                "stage": entry.stage,
+                "setting": str(trial.setting),
+                "measure": trial.setting.measure,
+                "mode": trial.setting.mode,
+                "strength": trial.setting.strength,
+                "options": json.dumps(dict(trial.setting.options), sort_keys=True),
+                "fold": trial.fold,
+                "seed": trial.seed,
+                "max_epochs": trial.epochs,
+                "state": entry.state,
+                "validation": result["validation"]["balanced_accuracy"] if result else None,
+                "test": result["test"]["balanced_accuracy"] if result else None,
+                "best_epoch": result["best_epoch"] if result else None,
+                "id": entry.id,
+            }
+        )
+    table = pd.DataFrame(rows)
+    order = ["stage", "setting", "fold", "seed", "max_epochs"]
+    return table if table.empty else table.sort_values(order, ignore_index=True)

@@ -1,0 +1,97 @@
+"""A setting: one point of the search space."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to censor: a measure in a mode at a strength, or nothing at all.
+
+    Parameters
+    ----------
+    measure : str or None
+        Measure of dependence; None is the uncensored baseline.
+    mode : str
+        Mode; "marginal" for the baseline, where it means nothing.
+    strength : float
+        Weight of the penalty; 0 for the baseline.
+    options : tuple of (str, value)
+        Options of the measure, sorted by name.
+
+    Examples
+    --------
+    >>> setting = Setting.of("mige", "conditional", 0.1, estimator="ssge")
+    >>> str(setting)
+    'mige conditional 0.1 estimator=ssge'
+    >>> Setting.from_json(setting.to_json()) == setting
+    True
+    """
+
+    measure: str | None
+    mode: str = "marginal"
+    strength: float = 0.0
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, measure: str | None, mode: str, strength: float, **options: Any) -> Self:
+        """Make a setting from options by name."""
+        return cls(measure, mode, float(strength), tuple(sorted(options.items())))
+
+    def __str__(self) -> str:
+        if self.measure is None:
+            return "uncensored"
+        words = [self.measure, self.mode, f"{self.strength:.4g}"]
+        for name, value in self.options:
+            words.append(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}")
+        return " ".join(words)
+
+    @property
+    def family(self) -> str:
+        """The measure's name, or "uncensored"."""
+        return self.measure or "uncensored"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return {
+            "measure": self.measure,
+            "mode": self.mode,
+            "strength": self.strength,
+            "options": dict(self.options),
+        }
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
+        """Make a setting from what `to_json` gave."""
+        measure, mode, strength = given["measure"], given["mode"], given["strength"]
+        return cls.of(measure, mode, strength, **given["options"])
+
+    def key(self) -> str:
+        """Text that is equal for equal settings, in all processes."""
+        return json.dumps(self.to_json(), sort_keys=True)
+
+    def classifier_options(self) -> dict[str, Any]:
+        """Options of `CensoredClassifier` that this setting stands for."""
+        if self.measure is None:
+            return {"measure": None}
+        return {
+            "measure": self.measure,
+            "mode": self.mode,
+            "strength": self.strength,
+            "measure_options": dict(self.options) or None,
+        }
+
+    def params(self) -> dict[str, Any]:
+        """Flat values for dashboards."""
+        if self.measure is None:
+            return {"measure": "uncensored"}
+        named = {"measure": self.measure, "mode": self.mode, "strength": self.strength}
+        return named | dict(self.options)
+
+
+BASELINE = Setting(None)
+"""No censoring: the candidate that every censor must beat."""

@@ -1,0 +1,155 @@
+"""What a person sees while a run goes on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from autotransfer.search.ledger import Entry
+from autotransfer.search.setting import Setting
+from autotransfer.training.progress import duration
+
+STAGES = {"search": "searching", "crossval": "cross-validating", "refit": "refitting"}
+
+
+class Show:
+    """A live view on a terminal, a plain line now and then in a log, or nothing.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether to show anything.
+    every : float
+        Seconds between lines where there is no terminal.
+    """
+
+    def __init__(self, shown: bool, every: float = 30.0) -> None:
+        self._console = Console(stderr=True) if shown else None
+        self._every, self._last = every, time.monotonic()
+        self._live: Live | None = None
+        self._bar: Progress | None = None
+        self._scores: dict[str, list[float]] = {}
+        self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
+        self._fresh, self._start = 0, time.monotonic()
+        if self._console is not None and self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                console=self._console,
+            )
+            self._task = self._bar.add_task("", total=1)
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, words: str) -> None:
+        """Print a line."""
+        if self._console is None:
+            return
+        if self._live is not None:
+            self._console.print(words, highlight=False)
+        else:
+            print(f"autotransfer: {words}", file=sys.stderr, flush=True)
+
+    def stage(self, name: str, total: int, known: Iterable[Entry]) -> None:
+        """Begin a stage, part of which may be on record already."""
+        self._stage, self._total, self._running = name, total, 0
+        self._scores, self._done, self._failed, self._fresh = {}, 0, 0, 0
+        for entry in known:
+            self._count(entry)
+        self._start = time.monotonic()
+        if self._done and self._done < total:
+            self.say(f"{self._words()}: {self._done} of {total} trials are on record already.")
+        self._draw()
+
+    def running(self, n: int) -> None:
+        """Tell how many trials run."""
+        self._running = n
+
+    def done(self, entry: Entry) -> None:
+        """Tell of a trial that ended."""
+        self._count(entry)
+        self._fresh += 1
+        if entry.state == "failed":
+            reason = entry.error.strip().splitlines()[-1] if entry.error else "unknown"
+            name = Setting.from_json(entry.definition["setting"])
+            fold = entry.definition["fold"] + 1
+            self.say(f"Failed: {name}, fold {fold}, after {entry.attempts} tries: {reason}")
+        self._draw()
+
+    def again(self, trial: Any, error: BaseException, attempt: int) -> None:
+        """Tell of a trial that will be tried again."""
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        self.say(f"Trying again ({attempt + 1}): {trial}: {reason}")
+
+    def tick(self) -> None:
+        """Let time be seen to pass."""
+        if self._live is not None or time.monotonic() - self._last >= self._every:
+            self._draw()
+
+    def _count(self, entry: Entry) -> None:
+        self._done += 1
+        if entry.state == "failed":
+            self._failed += 1
+            return
+        name = str(Setting.from_json(entry.definition["setting"]))
+        values = self._scores.setdefault(name, [])
+        values += entry.result["validation"]["subjects"].values()
+
+    def _words(self) -> str:
+        return STAGES.get(self._stage, self._stage)
+
+    def _note(self) -> str:
+        """Best so far against the baseline, and the time left."""
+        parts = [f"{self._running} running", f"{self._failed} failed"]
+        censored = {n: v for n, v in self._scores.items() if n != "uncensored"}
+        if censored:
+            best = max(censored, key=lambda n: float(np.mean(censored[n])))
+            parts.append(f"best {best} {_spread(censored[best])}")
+        if "uncensored" in self._scores:
+            parts.append(f"uncensored {_spread(self._scores['uncensored'])}")
+        if self._fresh and self._done < self._total:
+            each = (time.monotonic() - self._start) / self._fresh
+            parts.append(f"about {duration(each * (self._total - self._done))} left")
+        return ", ".join(parts)
+
+    def _draw(self) -> None:
+        if self._console is None:
+            return
+        if self._live is not None and self._bar is not None:
+            self._bar.update(
+                self._task, description=self._words(), total=self._total, completed=self._done
+            )
+            self._live.update(Group(self._bar, Text(self._note())), refresh=True)
+        elif time.monotonic() - self._last >= self._every or self._done == self._total:
+            self._last = time.monotonic()
+            self.say(f"{self._words()}: {self._done}/{self._total}, {self._note()}")
+
+
+def _spread(values: list[float]) -> str:
+    """Mean and standard deviation over subjects."""
+    if len(values) == 1:
+        return f"{values[0]:.3f}"
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"

@@ -1,0 +1,96 @@
+"""The engine of a run, started when it is first needed and ended with the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from types import TracebackType
+from typing import Any, Self
+
+from autotransfer.search.engine import Engine, Handle, make_engine
+from autotransfer.search.problem import Problem
+from autotransfer.search.run_folder import RunFolder
+
+WORKER_MEMORY = 450 * 2**20
+"""A worker with torch and this package loaded."""
+
+
+class Starter:
+    """Gives the engine and the handle of the problem: ``engine, handle = starter()``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Handed to the workers: by its file where they see our files, else as an array.
+    folder : RunFolder or None
+        Where signals and checkpoints of a run lie; None for an engine that leaves no files.
+    engine, workers, time_limit, options
+        As for `make_engine`.
+    checkpoints : bool
+        Whether trials keep checkpoints.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        folder: RunFolder | None,
+        engine: str | Executor,
+        workers: int,
+        time_limit: float | None,
+        options: Mapping[str, Any],
+        checkpoints: bool,
+    ) -> None:
+        self._problem, self._folder, self._checkpoints = problem, folder, checkpoints
+        self._engine, self._workers, self._time_limit = engine, workers, time_limit
+        self._options = options
+        self._running: tuple[Engine, Handle] | None = None
+
+    def __call__(self) -> tuple[Engine, Handle]:
+        """Start the engine, or give the one that runs."""
+        if self._running is None:
+            engine = make_engine(
+                self._engine,
+                self._workers,
+                time_limit=self._time_limit,
+                # A trial that eats memory shall fail by itself, not take the machine down.
+                memory_limit=fair_memory(self._workers) if self._engine == "local" else None,
+                **self._options,
+            )
+            self._running = engine, engine.put(self._portable(engine))
+        return self._running
+
+    def _portable(self, engine: Engine) -> Problem:
+        """Give the problem in the form in which it reaches the workers."""
+        if not engine.files:
+            return self._problem.in_memory()
+        if self._folder is None:
+            return self._problem
+        self._folder.signals.mkdir(parents=True, exist_ok=True)
+        sent = self._problem.on_disk(self._folder.signals)
+        if not self._checkpoints:
+            return sent
+        self._folder.checkpoints.mkdir(parents=True, exist_ok=True)
+        return sent.with_checkpoints(self._folder.checkpoints)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._running is not None:
+            self._running[0].shutdown(wait=kind is None, cancel_futures=kind is not None)
+            self._running = None
+
+
+def fair_memory(workers: int) -> int | None:
+    """Give each worker its share of the machine's memory."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None  # not every system tells
+    return max(int(0.9 * total / max(workers, 1)), 2 * WORKER_MEMORY)

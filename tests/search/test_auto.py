@@ -1,0 +1,255 @@
+"""AutoTransfer as a whole: whole runs on small data, with the real engine and ledger."""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import drive
+
+import autotransfer as at
+from autotransfer.errors import (
+    BudgetError,
+    FoldError,
+    MissingSubjectError,
+    RunMismatchError,
+    SettingError,
+)
+from autotransfer.search import BASELINE, Setting, Space
+from autotransfer.search.engine import Carried
+from autotransfer.search.problem import Problem, stored
+from autotransfer.search.trial import Trial
+from autotransfer.search.work import run_trial
+
+DATA = drive.data()
+pytestmark = pytest.mark.filterwarnings("ignore::autotransfer.errors.AutoTransferWarning")
+
+
+def files(folder):
+    """Content of every file of a run, but the note of who has it open."""
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and not p.name.endswith(".in-use")
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Make an undisturbed run."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    return drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject), out
+
+
+@pytest.mark.slow
+def test_a_run_leaves_ledger_model_and_tables(whole):
+    auto, out = whole
+    names = {p.name for p in out.iterdir()}
+    assert {"ledger.journal", "model", "trials.csv", "candidates.csv", "results.json"} <= names
+    assert not {"signals", "checkpoints"} & names
+    # Search: baseline and 4 settings on one fold; then baseline and the best of 2 measures on the
+    # 4 other folds.
+    assert len(auto.trials_) == 5 + 3 * 4
+    assert auto.trials_["id"].is_unique
+    assert list(auto.candidates_["measure"]) == ["uncensored", "mmd", "adversary"]
+    assert auto.candidates_["chosen"].sum() == 1
+    assert auto.predict(DATA.X).shape == DATA.y.shape
+    assert auto.transform(DATA.X[:3]).shape[0] == 3
+    loaded = at.CensoredClassifier.load(out / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(DATA.X), auto.predict_proba(DATA.X))
+    assert sorted(loaded.training_subjects_) == sorted(map(str, np.unique(DATA.subject)))
+
+
+@pytest.mark.slow
+def test_the_same_call_again_changes_nothing(whole):
+    auto, out = whole
+    before = files(out)
+    again = drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject)
+    assert files(out) == before
+    pd.testing.assert_frame_equal(again.trials_, auto.trials_)
+    assert again.choice_ == auto.choice_
+
+
+@pytest.mark.slow
+def test_another_rule_chooses_from_the_same_trials(whole):
+    auto, out = whole
+    ledger = (out / "ledger.journal").read_bytes()
+    other = drive.auto(out, rule="mean").fit(DATA.X, DATA.y, subject=DATA.subject)
+    assert other.choice_.rule == "mean"
+    pd.testing.assert_frame_equal(other.trials_, auto.trials_)
+    back = drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject)
+    assert back.choice_ == auto.choice_
+    assert (out / "ledger.journal").read_bytes().startswith(ledger)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["one worker", "executor", "memory map", "ray"])
+def test_the_table_does_not_depend_on_how_it_was_computed(kind, whole, tmp_path):
+    auto, _ = whole
+    if kind == "ray" and os.environ.get("AUTOTRANSFER_NEED_RAY") != "1":
+        pytest.importorskip("ray")
+    X = DATA.X
+    if kind == "memory map":
+        np.save(tmp_path / "X.npy", np.asarray(DATA.X))
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    options = {"one worker": {"n_jobs": 1}, "ray": {"engine": "ray"}}.get(kind, {})
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        if kind == "executor":
+            options["engine"] = pool
+        other = drive.auto(tmp_path / "run", **options).fit(X, DATA.y, subject=DATA.subject)
+    pd.testing.assert_frame_equal(other.trials_, auto.trials_, check_exact=True)
+    pd.testing.assert_frame_equal(other.candidates_, auto.candidates_, check_exact=True)
+    np.testing.assert_array_equal(other.predict_proba(DATA.X), auto.predict_proba(DATA.X))
+
+
+@pytest.mark.slow
+def test_tpe_is_the_same_with_other_workers(tmp_path):
+    options = {"strategy": "tpe", "n_settings": 9, "keep": 1, "n_folds": 3}
+    one = drive.auto(tmp_path / "a", n_jobs=1, **options)
+    two = drive.auto(tmp_path / "b", n_jobs=2, **options)
+    for auto in (one, two):
+        auto.fit(DATA.X, DATA.y, subject=DATA.subject)
+    pd.testing.assert_frame_equal(one.trials_, two.trials_, check_exact=True)
+    searched = one.trials_.query("stage == 'search'")
+    assert searched["setting"].nunique() == 10
+    assert searched["strength"].nunique() > 4  # not those of the grid
+
+
+@pytest.mark.slow
+def test_pruned_settings_have_the_scores_of_whole_trainings(tmp_path):
+    classifier = at.CensoredClassifier(max_epochs=18, device="cpu")
+    space = Space(["mmd"], ["marginal"], {"mmd": [1, 2, 3, 5, 8, 13]})
+    made = {}
+    for prune in (False, True):
+        auto = drive.auto(
+            tmp_path / str(prune), classifier=classifier, space=space, prune=prune, n_folds=3
+        )
+        made[prune] = auto.fit(DATA.X, DATA.y, subject=DATA.subject)
+    full = made[False].trials_.query("fold == 0").set_index("setting")["validation"]
+    pruned = made[True].trials_.query("fold == 0 and max_epochs == 18")
+    pruned = pruned.set_index("setting")["validation"]
+    assert len(full) == 7
+    assert len(pruned) < len(full)
+    assert (pruned == full[pruned.index]).all()
+    assert set(made[True].trials_["max_epochs"]) == {6, 18}
+
+
+def problem(codes=None, base=None):
+    classes, y = np.unique(DATA.y, return_inverse=True)
+    options = {"device": "cpu"}
+    codes = y if codes is None else codes
+    base = DATA.X if base is None else base
+    return Problem(base, None, None, codes, DATA.subject, classes, "data", "problem", options)
+
+
+@pytest.mark.parametrize("setting", [BASELINE, Setting.of("mmd", "conditional", 3)])
+def test_test_subjects_reach_nothing_but_the_test_score(setting):
+    trial = Trial(setting, 1, 5, 0, 3)
+    first = problem()
+    fold = first.folds(5)[1]
+    rng = np.random.default_rng(0)
+    codes, base = first.codes.copy(), DATA.X.copy()
+    codes[fold.test] = rng.permutation(codes[fold.test])
+    base[fold.test] = rng.normal(size=base[fold.test].shape) * 1e3
+    found = [run_trial(Carried(p), trial.to_json()) for p in (first, problem(codes, base))]
+    for name in ("validation", "curves", "best_epoch", "epochs"):
+        assert found[0][name] == found[1][name]
+    assert found[0]["test"] != found[1]["test"]
+    # And the same trial again is the same.
+    assert run_trial(Carried(first), trial.to_json())["test"] == found[0]["test"]
+    codes[fold.train] = codes[fold.train][::-1]
+    touched = run_trial(Carried(problem(codes)), trial.to_json())
+    assert touched["curves"] != found[0]["curves"]
+
+
+def test_scores_are_those_of_scikit_learn():
+    from sklearn.metrics import balanced_accuracy_score, recall_score
+
+    from autotransfer.search.work import classifier, scores
+
+    made, trial = problem(), Trial(BASELINE, 1, 3, 0, 2)
+    fold = made.folds(3)[1]
+    clf = classifier(made, trial, max_epochs=2)
+    clf.fit_fold(made.X, made.codes, made.classes, fold, 0, "data")
+    found = scores(clf, made, fold, "test")
+    predicted, true = clf.predict_codes(made.X.take(fold.test)), made.codes[fold.test]
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, predicted))
+    recalls = recall_score(true, predicted, average=None)
+    assert list(found["classes"].values()) == pytest.approx(recalls.tolist())
+    for person, value in found["subjects"].items():
+        mine = DATA.subject[fold.test].astype(str) == person
+        assert value == pytest.approx(balanced_accuracy_score(true[mine], predicted[mine]))
+
+
+def test_a_part_of_a_memory_map_is_found_again_in_its_file(tmp_path):
+    whole = np.arange(2000, dtype=np.float32).reshape(100, 4, 5)
+    np.save(tmp_path / "x.npy", whole)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    for part in (mapped, mapped[7:30], mapped[60:][5:9]):
+        found = stored(part)
+        np.testing.assert_array_equal(found.open(), part)
+    assert stored(mapped[::2]) is None
+    assert stored(whole) is None
+
+
+@pytest.mark.slow
+def test_a_dry_run_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    auto = drive.auto(None)
+    plan = auto.dry_run(DATA.X, DATA.y, subject=DATA.subject)
+    assert plan.seconds > 0
+    said = capsys.readouterr().out
+    assert "17 trials" in said
+    assert "GB of memory" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"rule": "median"}, SettingError, "median"),
+        ({"strategy": "random"}, SettingError, "random"),
+        ({"refit": "some"}, SettingError, "refit"),
+        ({"space": ["mmd"]}, SettingError, "Space"),
+        ({"keep": 0}, SettingError, "keep"),
+        ({"n_seeds": 0}, SettingError, "n_seeds"),
+        ({"n_folds": 2}, FoldError, "n_folds"),
+        ({"budget": "soon"}, BudgetError, "soon"),
+        ({"engine": "locla"}, SettingError, "Did you mean 'local'"),
+        ({"classifier": at.CensoredClassifier(normalise="z")}, SettingError, "z"),
+    ],
+)
+def test_wrong_options_are_named(options, error, words, tmp_path):
+    with pytest.raises((error, ValueError), match=words):
+        drive.auto(tmp_path / "run", **options).fit(DATA.X, DATA.y, subject=DATA.subject)
+
+
+def test_missing_subjects(tmp_path):
+    with pytest.raises(MissingSubjectError):
+        drive.auto(tmp_path / "run").fit(DATA.X, DATA.y)
+
+
+@pytest.mark.slow
+def test_a_folder_of_another_run_is_refused(whole):
+    _, out = whole
+    before = files(out)
+    with pytest.raises(RunMismatchError, match="keep"):
+        drive.auto(out, keep=2).fit(DATA.X, DATA.y, subject=DATA.subject)
+    with pytest.raises(RunMismatchError, match="data"):
+        drive.auto(out).fit(DATA.X[:-1], DATA.y[:-1], subject=DATA.subject[:-1])
+    assert files(out) == before
+
+
+def test_it_is_an_estimator():
+    auto = at.AutoTransfer("1h", n_jobs=2)
+    assert clone(auto).get_params() == auto.get_params()

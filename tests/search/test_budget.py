@@ -1,0 +1,109 @@
+"""Budgets, costs and plans."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotransfer.errors import BudgetError
+from autotransfer.search import BASELINE, Setting, Space
+from autotransfer.search.budget import (
+    GOOD_EPOCHS,
+    LEAST_EPOCHS,
+    Costs,
+    Plan,
+    candidates_guess,
+    crossval_seconds,
+    fit_budget,
+    kind_of,
+    parse_budget,
+    rungs_of,
+    search_seconds,
+)
+
+SPACE = Space()
+KINDS = {kind_of(s) for s in [BASELINE, *SPACE.grid()]}
+COSTS = Costs(dict.fromkeys(KINDS, 0.1), dict.fromkeys(KINDS, 0.5))
+MOST = Plan(270, (500,), 3, 12, 3)
+
+
+def ordered(n):
+    return [BASELINE, *SPACE.spread(n, 0)]
+
+
+def fit(budget, workers=2, most=MOST, **more):
+    return fit_budget(budget, workers, ordered, COSTS, most, 15, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("20m", 1200), ("1h", 3600), ("1.5h", 5400), ("2d", 172800), ("90s", 90), ("1h 30min", 5400)],
+)
+def test_times(text, seconds):
+    assert parse_budget(text) == seconds
+    assert parse_budget(seconds) == seconds
+    assert parse_budget(timedelta(seconds=seconds)) == seconds
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "soon", "5", "5 parsecs", "h", "-5m", 0, -1, float("nan"), "1h!"]
+)
+def test_what_is_no_time(bad):
+    with pytest.raises(BudgetError, match="budget="):
+        parse_budget(bad)
+
+
+@settings(max_examples=30)
+@given(st.floats(600, 1e6), st.integers(1, 64), st.booleans())
+def test_a_plan_fits_its_budget(budget, workers, prune):
+    try:
+        plan = fit(budget, workers, prune=prune)
+    except BudgetError:
+        return
+    assert 0 < plan.seconds <= budget
+    assert plan.epochs >= LEAST_EPOCHS
+    assert 15 <= plan.n_settings <= 270
+    assert 3 <= plan.n_folds <= 12
+    # And what it says is what its parts cost.
+    candidates = candidates_guess(ordered(15), plan.keep, COSTS)
+    work = search_seconds(ordered(plan.n_settings), plan.rungs, COSTS, plan.keep)
+    work += crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, COSTS)
+    assert work / workers <= plan.seconds
+
+
+def test_more_time_does_more():
+    plans = [fit(60.0 * m) for m in (5, 10, 20, 40, 80, 160, 320, 2000, 100000)]
+    work = [p.seconds for p in plans]
+    assert work == sorted(work)
+    assert plans[-1] == Plan(270, (500,), 3, 12, 3, plans[-1].seconds)
+    assert [p.n_folds for p in plans] == sorted(p.n_folds for p in plans)
+
+
+def test_enough_epochs_come_before_more_settings():
+    plan = fit(1800)
+    assert plan.n_settings == 15 or plan.epochs >= GOOD_EPOCHS
+
+
+def test_too_short_says_what_is_needed():
+    with pytest.raises(BudgetError, match=r"too short.*takes about .* with 2 worker"):
+        fit(10)
+
+
+def test_rungs():
+    assert rungs_of(500, False) == (500,)
+    assert rungs_of(90, True) == (10, 30, 90)
+    assert rungs_of(8, True) == (8,)
+
+
+def test_pruning_costs_less():
+    tried = ordered(200)
+    full = search_seconds(tried, (90,), COSTS, 3)
+    assert search_seconds(tried, rungs_of(90, True), COSTS, 3) < 0.5 * full
+
+
+def test_kinds_tell_apart_what_costs_differently():
+    assert len(KINDS) == 1 + 4 * 3 + 8 * 3
+    assert kind_of(Setting.of("mmd", "marginal", 1)) == kind_of(Setting.of("mmd", "marginal", 30))
