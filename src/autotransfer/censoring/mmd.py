@@ -82,7 +82,7 @@ class MMD(KernelMeasure):
     Gretton et al., A kernel two-sample test, JMLR 13 (2012) 723-773.
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 20, "conditional": 3, "complementary": 3}
+    strength: ClassVar[dict[str, float]] = {"marginal": 3, "conditional": 3, "complementary": 3}
 
     def __init__(
         self,
