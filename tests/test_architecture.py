@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "autotransfer"
 ROOMS = ["data", "encoder", "estimation", "censoring", "training", "search", "report", "cli"]
-SHARED = {"errors", "_version"}  # every room may use them; they use no room
+SHARED = {"errors", "named", "_version"}  # every room may use them; they use no room
 OUTSIDE = {"", "__main__"}  # the package's own face, and what starts the cli: they see all rooms
 LONGEST = 400
 PICKLES = {"pickle", "_pickle", "cloudpickle", "dill", "shelve"}

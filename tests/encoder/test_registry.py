@@ -33,12 +33,12 @@ def test_a_new_name(monkeypatch):
         ENCODERS, "tiny", lambda n_channels, n_times: EEGNet(n_channels, n_times, F1=1)
     )
     assert make_encoder("tiny", 4, 128, sfreq=1000).options["F1"] == 1
-    with pytest.raises(SettingError, match="Encoders: eegnet, tiny"):
+    with pytest.raises(SettingError, match="Choose one of eegnet, tiny"):
         make_encoder("huge", 4, 128)
 
 
 def test_wrong_name_lists_the_right_ones():
-    with pytest.raises(SettingError, match=r"no encoder 'EEGnett'. Did you mean 'eegnet'\? Enc"):
+    with pytest.raises(SettingError, match=r"no encoder 'EEGnett'. Did you mean 'eegnet'\? Choose"):
         make_encoder("EEGnett", 4, 128)
 
 

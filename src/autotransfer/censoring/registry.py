@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any
 
 from autotransfer.censoring.adversary import Adversary
 from autotransfer.censoring.began import BEGAN
@@ -14,9 +13,7 @@ from autotransfer.censoring.mige import MIGE
 from autotransfer.censoring.mmd import MMD
 from autotransfer.censoring.modes import Censor, Complementary, Conditional, Marginal
 from autotransfer.censoring.pairmmd import PairMMD
-from autotransfer.errors import SettingError, some
-
-T = TypeVar("T")
+from autotransfer.named import check_options, lookup
 
 MEASURES: dict[str, type[Measure]] = {
     "adversary": Adversary,
@@ -39,12 +36,12 @@ def lookup_measure(measure: str | type[Measure]) -> type[Measure]:
     """Find a measure by name; a class of one's own is taken as it is."""
     if isinstance(measure, type) and issubclass(measure, Measure):
         return measure
-    return _lookup("measure", measure, MEASURES)
+    return lookup("measure", measure, MEASURES)
 
 
 def lookup_mode(mode: str) -> type[Censor]:
     """Find a mode by name."""
-    return _lookup("mode", mode, MODES)
+    return lookup("mode", mode, MODES)
 
 
 def options_of(measure: str | type[Measure]) -> dict[str, Any]:
@@ -103,19 +100,5 @@ def make_censor(
     True
     """
     kind, given = lookup_measure(measure), dict(options or {})
-    known = options_of(kind)
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise SettingError(
-            f"The measure {measure!r} does not know the option {some(unknown)}. It knows: "
-            f"{some(sorted(known), limit=30) or 'none'}."
-        )
+    check_options(given, options_of(kind), f"The measure {measure!r}")
     return lookup_mode(mode)(lambda *sizes: kind(*sizes, **given), n_latent, n_subjects, n_classes)
-
-
-def _lookup(what: str, name: Any, table: dict[str, T]) -> T:
-    if not isinstance(name, str) or name not in table:
-        near = get_close_matches(str(name).lower(), table, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SettingError(f"There is no {what} {name!r}.{hint} Choose one of {some(list(table))}.")
-    return table[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from torch import nn
@@ -13,6 +12,7 @@ from torch import nn
 from autotransfer.encoder.eegnet import EEGNet
 from autotransfer.encoder.wrap import latent_length, wrap
 from autotransfer.errors import SettingError, some
+from autotransfer.named import check_options, lookup
 
 ENCODERS: dict[str, Callable[..., nn.Module]] = {"eegnet": EEGNet}
 """Encoders that can be asked for by name: called with ``(n_channels, n_times, **options)``."""
@@ -61,12 +61,12 @@ def make_encoder(
         return _by_name(spec, n_channels, n_times, sfreq, given)
     latent = given.pop("latent", None)
     if isinstance(spec, nn.Module):
-        _check_options(given, {"latent"}, "An encoder handed over as a module")
+        check_options(given, {"latent"}, "An encoder handed over as a module")
         module = copy.deepcopy(spec)
     elif callable(spec):
         known = _options_of(spec)
         if known is not None:
-            _check_options(given, {*known, "latent"}, "The function that makes the encoder")
+            check_options(given, {*known, "latent"}, "The function that makes the encoder")
         module = spec(n_channels, n_times, **given)
         if not isinstance(module, nn.Module):
             raise SettingError(
@@ -94,17 +94,10 @@ def _by_name(
     name: str, n_channels: int, n_times: int, sfreq: float | None, options: dict[str, Any]
 ) -> nn.Module:
     """Make a registered encoder."""
-    if name not in ENCODERS:
-        near = get_close_matches(name.lower(), ENCODERS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SettingError(
-            f"There is no encoder {name!r}.{hint} Encoders: {some(sorted(ENCODERS))}; or hand "
-            "over a torch nn.Module of your own."
-        )
-    make = ENCODERS[name]
+    make = lookup("encoder", name, ENCODERS, "hand over a torch nn.Module of your own")
     known = _options_of(make)
     if known is not None:
-        _check_options(options, set(known), f"The encoder {name!r}")
+        check_options(options, set(known), f"The encoder {name!r}")
     if "sfreq" in inspect.signature(make).parameters:
         options = {**options, "sfreq": sfreq}
     return make(n_channels, n_times, **options)
@@ -118,12 +111,3 @@ def _options_of(make: Callable[..., Any]) -> list[str] | None:
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     # The first two are the shape, whatever they are called.
     return [name for name in named[2:] if name not in _SHAPE]
-
-
-def _check_options(given: Mapping[str, Any], known: set[str], who: str) -> None:
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise SettingError(
-            f"{who} does not know the option {some(unknown)}. It knows: "
-            f"{some(sorted(known), limit=30) or 'none'}."
-        )

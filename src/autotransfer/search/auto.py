@@ -10,13 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from autotransfer.data.dataset import fingerprint
 from autotransfer.data.splits import SubjectFolds
-from autotransfer.data.validate import as_count, as_labels, as_trials
-from autotransfer.errors import LabelError, MissingSubjectError, SettingError, some
+from autotransfer.data.validate import as_count
+from autotransfer.errors import SettingError, some
 from autotransfer.search import results, selection
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
@@ -35,6 +33,7 @@ from autotransfer.search.space import Space
 from autotransfer.search.starter import Starter
 from autotransfer.search.trial import PROTOCOL, digest
 from autotransfer.training import CensoredClassifier, settings
+from autotransfer.training.given import SignalEstimator, check_given
 from autotransfer.training.progress import duration
 
 STRATEGIES = ("grid", "tpe")
@@ -44,7 +43,7 @@ _DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max
 _DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose"}
 
 
-class AutoTransfer(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class AutoTransfer(SignalEstimator):
     """Find the censor that helps on people the model has never seen, and train it.
 
     Tries settings (measure, mode, strength, options) on one fold of subjects, keeps the best few of
@@ -167,12 +166,6 @@ class AutoTransfer(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: i
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
-
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Search, cross-validate, select and refit; or go on with a run that was stopped.
 
@@ -247,31 +240,19 @@ class AutoTransfer(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: i
         """Check the data and the options that all trials share."""
         base = CensoredClassifier() if self.classifier is None else self.classifier
         settings.check(base)
-        trials = as_trials(X)
-        y = as_labels(y, "y", len(trials))
-        if subject is None:
-            raise MissingSubjectError(
-                "fit needs to know who each trial comes from: fit(X, y, subject=ids). In a "
-                "pipeline or cross-validation, route it: set_fit_request(subject=True)."
-            )
-        subject = as_labels(subject, "subject", len(trials))
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise LabelError(
-                f"y holds one class only ({classes[0]!r}). Give trials of at least two."
-            )
-        data = fingerprint(trials, y, subject, finite=True)
+        given = check_given(X, y, subject)
+        data = given.fingerprint()
         options = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
         options["device"] = str(settings.device(base.device))
         seed = settings.seed(self.random_state)
         shared = settings.identity(base, data, np.zeros(0, np.intp), seed)
         return Problem(
-            trials.base,
-            trials.index,
-            trials.scale,
-            codes,
-            subject,
-            classes,
+            given.X.base,
+            given.X.index,
+            given.X.scale,
+            given.codes,
+            given.subject,
+            given.classes,
             data,
             digest([PROTOCOL, shared]),
             options,

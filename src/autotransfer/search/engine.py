@@ -16,7 +16,6 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures import ThreadPoolExecutor as ThreadPool
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -27,6 +26,7 @@ from autotransfer.errors import (
     WorkerDiedError,
     some,
 )
+from autotransfer.named import check_options, lookup
 
 # Two OpenMP threads on a busy machine are 2 to 8 times slower than one, and threads that wait
 # actively take the core from the next trial.
@@ -131,17 +131,12 @@ def make_engine(
             f"An engine is a name ({some(sorted(ENGINES))}) or a concurrent.futures.Executor; "
             f"not a {type(engine).__name__}."
         )
-    elif engine not in ENGINES:
-        near = get_close_matches(engine.lower(), ENGINES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SettingError(
-            f"There is no engine {engine!r}.{hint} Engines: {some(sorted(ENGINES))}; or hand over "
-            "a concurrent.futures.Executor of your own."
-        )
     else:
-        make, who = ENGINES[engine](), f"The engine {engine!r}"
+        own = "hand over a concurrent.futures.Executor of your own"
+        make, who = lookup("engine", engine, ENGINES, own)(), f"The engine {engine!r}"
     limits: dict[str, Any] = {"time_limit": time_limit, "memory_limit": memory_limit}
-    _check_options(make, options, {"n_workers", "executor", *limits}, who)
+    known = set(inspect.signature(make).parameters) - {"n_workers", "executor", *limits}
+    check_options(options, known, who)
     return make(*first, n_workers=n_workers, **limits, **options)
 
 
@@ -159,17 +154,6 @@ def _ray() -> Callable[..., Engine]:
 
 # An engine is imported when it is asked for: the modules of engines import this one.
 ENGINES: dict[str, Callable[[], Callable[..., Engine]]] = {"local": _local, "ray": _ray}
-
-
-def _check_options(
-    make: Callable[..., Any], given: dict[str, Any], common: set[str], who: str
-) -> None:
-    known = sorted(set(inspect.signature(make).parameters) - common)
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise SettingError(
-            f"{who} does not know the option {some(unknown)}. It knows: {some(known) or 'none'}."
-        )
 
 
 class ExecutorEngine(Executor):

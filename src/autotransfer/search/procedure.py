@@ -286,7 +286,7 @@ def measure_costs(
     kinds: dict[str, Setting] = {}
     for setting in wishes.settings(None):
         kinds.setdefault(budgets.kind_of(setting), setting)
-    show.say(f"measuring the cost of {len(kinds)} kinds of settings")
+    show.stage("cost", len(kinds), ())
     # The first trial of each worker imports torch: that is not part of any trial's cost.
     first = Trial(BASELINE, 0, wishes.n_folds, 0, 1).to_json()
     for warm in [engine.submit(cost, handle, first, 2) for _ in range(engine.n_workers)]:
@@ -295,7 +295,10 @@ def measure_costs(
     for kind, setting in kinds.items():
         trial = Trial(setting, 0, wishes.n_folds, 0, 1).to_json()
         futures[kind] = engine.submit(cost, handle, trial, CALIBRATION_STEPS)
-    found = {kind: result(future) for kind, future in futures.items()}
+    found = {}
+    for kind, future in futures.items():
+        found[kind] = result(future)
+        show.step()
     return Costs(
         {kind: one["epoch"] for kind, one in found.items()},
         {kind: one["fixed"] for kind, one in found.items()},

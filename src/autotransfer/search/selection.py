@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.errors import IncompleteResultsError, SettingError, some
+from autotransfer.errors import IncompleteResultsError, some
+from autotransfer.named import lookup
 from autotransfer.search.setting import Setting
 
 Floats = npt.NDArray[np.float64]
@@ -61,11 +61,7 @@ RULES: dict[str, Rule] = {
 
 def lookup_rule(rule: str) -> Rule:
     """Find a rule by name."""
-    if rule not in RULES:
-        near = get_close_matches(str(rule), RULES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SettingError(f"There is no rule {rule!r}.{hint} Choose one of {some(list(RULES))}.")
-    return RULES[rule]
+    return lookup("rule", rule, RULES)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,12 @@ from autotransfer.search.ledger import Entry
 from autotransfer.search.setting import Setting
 from autotransfer.training.progress import duration
 
-STAGES = {"search": "searching", "crossval": "cross-validating", "refit": "refitting"}
+STAGES = {
+    "cost": "measuring costs",
+    "search": "searching",
+    "crossval": "cross-validating",
+    "refit": "refitting",
+}
 
 
 class Show:
@@ -55,12 +59,7 @@ class Show:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -87,6 +86,12 @@ class Show:
     def running(self, n: int) -> None:
         """Tell how many trials run."""
         self._running = n
+
+    def step(self) -> None:
+        """Tell that a part of a stage ended that is no trial."""
+        self._done += 1
+        self._fresh += 1
+        self._draw()
 
     def done(self, entry: Entry) -> None:
         """Tell of a trial that ended."""
@@ -136,7 +141,7 @@ class Show:
         return ", ".join(parts)
 
     def _draw(self) -> None:
-        if self._console is None:
+        if self._console is None or not self._stage:
             return
         if self._live is not None and self._bar is not None:
             self._bar.update(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from types import TracebackType
 from typing import Any, Self
 
 from autotransfer.search.engine import Engine, Handle, make_engine
@@ -76,12 +75,7 @@ class Starter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._running is not None:
             self._running[0].shutdown(wait=kind is None, cancel_futures=kind is not None)
             self._running = None

@@ -8,30 +8,28 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from autotransfer.data.dataset import fingerprint
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_labels, as_trials, as_weights
 from autotransfer.errors import (
     ChannelMismatchError,
     LabelError,
-    MissingSubjectError,
     ShapeError,
     SubjectError,
     some,
 )
 from autotransfer.training import model_folder, settings
 from autotransfer.training.fit import fit_fold
+from autotransfer.training.given import SignalEstimator, check_given
 from autotransfer.training.infer import encode_trials
 
 Array = npt.NDArray[Any]
 
 
-class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CensoredClassifier(SignalEstimator):
     """Classify biosignals of people that the model has never seen.
 
     Trains an encoder f and a linear classifier g with
@@ -168,12 +166,6 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
-
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Train on the trials of many people.
 
@@ -193,28 +185,16 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
             Itself.
         """
         settings.check(self)
-        trials = as_trials(X)
-        y = as_labels(y, "y", len(trials))
-        if subject is None:
-            raise MissingSubjectError(
-                "fit needs to know who each trial comes from: fit(X, y, subject=ids). In a "
-                "pipeline or cross-validation, route it: set_fit_request(subject=True)."
-            )
-        subject = as_labels(subject, "subject", len(trials))
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise LabelError(
-                f"y holds one class only ({self.classes_[0]!r}). Give trials of at least two."
-            )
-        if self.validation is not None and len(np.unique(subject)) < 2:
+        given = check_given(X, y, subject)
+        if self.validation is not None and len(np.unique(given.subject)) < 2:
             raise SubjectError(
-                f"All trials come from one subject ({subject[0]!r}): there is nobody to validate "
-                "on. Give more subjects, or validation=None to train a fixed number of epochs."
+                f"All trials come from one subject ({given.subject[0]!r}): there is nobody to "
+                "validate on. Give more subjects, or validation=None to train a fixed number of "
+                "epochs."
             )
         seed = settings.seed(self.random_state)
-        fold = hold_out(subject, self.validation, seed)
-        data = fingerprint(trials, y, subject, finite=True)
-        return self.fit_fold(trials, codes, self.classes_, fold, seed, data)
+        fold = hold_out(given.subject, self.validation, seed)
+        return self.fit_fold(given.X, given.codes, given.classes, fold, seed, given.fingerprint())
 
     def fit_fold(
         self, X: TrialArray, codes: Array, classes: Array, fold: Fold, seed: int, data: str
@@ -225,18 +205,8 @@ class CensoredClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # t
 
         Parameters
         ----------
-        X : TrialArray of shape (n_trials, C, T)
-            Signals of all trials.
-        codes : array of int of shape (n_trials,)
-            Class numbers: positions in `classes`.
-        classes : array of shape (n_classes,)
-            Labels.
-        fold : Fold
-            Who trains and who validates.
-        seed : int
-            Of weights, batches and dropout.
-        data : str
-            Fingerprint of the data.
+        X, codes, classes, fold, seed, data
+            As for `autotransfer.training.fit.fit_fold`.
         """
         self.classes_ = classes
         network, normaliser, progress = fit_fold(self, X, codes, classes, fold, seed, data)
