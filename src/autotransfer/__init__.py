@@ -1,21 +1,26 @@
 """AutoTransfer: models of biosignals that work on people they have never seen."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from autotransfer._version import __version__
-from autotransfer.data import (
-    SubjectBatches,
-    SubjectDataset,
-    SubjectFolds,
-    check,
-    combine,
-    load,
-    make_leak,
-    make_subjects,
-)
-from autotransfer.encoder import EEGNet
-from autotransfer.errors import AutoTransferError, AutoTransferWarning
-from autotransfer.report import leakage
-from autotransfer.search import AutoTransfer
-from autotransfer.training import CensoredClassifier
+
+if TYPE_CHECKING:
+    from autotransfer.auto import AutoTransfer
+    from autotransfer.data import (
+        SubjectBatches,
+        SubjectDataset,
+        SubjectFolds,
+        check,
+        combine,
+        load,
+        make_leak,
+        make_subjects,
+    )
+    from autotransfer.encoder import EEGNet
+    from autotransfer.errors import AutoTransferError, AutoTransferWarning
+    from autotransfer.report import leakage
+    from autotransfer.training import CensoredClassifier
 
 __all__ = [
     "AutoTransfer",
@@ -34,3 +39,39 @@ __all__ = [
     "make_leak",
     "make_subjects",
 ]
+
+# Rooms are opened when somebody asks for what is in them: `autotransfer --help` needs no torch.
+_ROOMS = {
+    "auto": ("AutoTransfer",),
+    "data": (
+        "SubjectBatches",
+        "SubjectDataset",
+        "SubjectFolds",
+        "check",
+        "combine",
+        "load",
+        "make_leak",
+        "make_subjects",
+    ),
+    "encoder": ("EEGNet",),
+    "errors": ("AutoTransferError", "AutoTransferWarning"),
+    "report": ("leakage",),
+    "training": ("CensoredClassifier",),
+}
+_WHERE = {name: room for room, names in _ROOMS.items() for name in names}
+_OTHERS = ("censoring", "estimation", "search")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        found = getattr(import_module(f"autotransfer.{_WHERE[name]}"), name)
+        globals()[name] = found
+        return found
+    # What a plain import would have made known: autotransfer.censoring and the like.
+    if name in _ROOMS or name in _OTHERS:
+        return import_module(f"autotransfer.{name}")
+    raise AttributeError(f"module 'autotransfer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

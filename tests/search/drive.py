@@ -25,6 +25,7 @@ def auto(out, **options):
         "space": SPACE,
         "keep": 1,
         "n_jobs": 2,
+        "portraits": False,
         "verbose": False,
     }
     return at.AutoTransfer(**given | options)

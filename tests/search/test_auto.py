@@ -48,7 +48,7 @@ def files(folder):
 def whole(tmp_path_factory):
     """Make an undisturbed run."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    return drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject), out
+    return drive.auto(out, portraits=True).fit(DATA.X, DATA.y, subject=DATA.subject), out
 
 
 @pytest.mark.slow

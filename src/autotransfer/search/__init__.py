@@ -1,6 +1,5 @@
 """AutoTransfer: the search for the setting that works on people never seen."""
 
-from autotransfer.search.auto import AutoTransfer
 from autotransfer.search.engine import ENGINES, make_engine
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.selection import RULES
@@ -11,7 +10,6 @@ __all__ = [
     "BASELINE",
     "ENGINES",
     "RULES",
-    "AutoTransfer",
     "Entry",
     "Ledger",
     "Setting",

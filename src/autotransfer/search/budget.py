@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import cache
 from itertools import product
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 from autotransfer.errors import BudgetError
@@ -23,6 +23,9 @@ LEAST_EPOCHS, GOOD_EPOCHS = 15, 60
 
 REFIT = 1.3
 """Cost of the refit in trials: it trains on everybody."""
+
+PORTRAITS, PROBING = 3, 20.0
+"""Portraits of latents at the end: how many trainings, and seconds of probing after each."""
 
 
 def parse_budget(budget: Any) -> float:
@@ -157,6 +160,21 @@ def crossval_seconds(
     return n_folds * n_seeds * sum(costs.trial(setting, epochs) for setting in settings)
 
 
+def afterwards_seconds(trial: float, workers: int) -> float:
+    """Work after the cross-validation: the refit, which runs alone, and the portraits.
+
+    Parameters
+    ----------
+    trial : float
+        Seconds of a trial.
+    workers : int
+        Trials at once.
+    """
+    # Probing small data takes as little time as training on them.
+    each = trial + min(PROBING, 2 * trial)
+    return workers * (REFIT * trial + ceil(PORTRAITS / workers) * each)
+
+
 def candidates_guess(settings: Sequence[Setting], keep: int, costs: Costs) -> list[Setting]:
     """Stand in for the settings that a search will keep: those of middle cost in each measure."""
     chosen: list[Setting] = []
@@ -216,8 +234,8 @@ def fit_budget(
             candidates: list[Setting] = candidates,
         ) -> float:
             searched = search_seconds(ordered(n), rungs_of(epochs, prune), costs, keep)
-            refit = REFIT * max(costs.trial(c, epochs) for c in candidates)
-            return searched + refit + crossval_seconds(candidates, epochs, n_folds, seeds, costs)
+            last = afterwards_seconds(max(costs.trial(c, epochs) for c in candidates), workers)
+            return searched + last + crossval_seconds(candidates, epochs, n_folds, seeds, costs)
 
         n, epochs = least_settings, first
         smallest = min(smallest, seconds(n, epochs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import EngineError
+from autotransfer.errors import EngineError, RunStoppedError
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.driver import TRIES, Driver
@@ -112,6 +113,8 @@ class Procedure:
         Tells a person.
     driver : Driver
         Runs trials.
+    portrait : callable, optional
+        (handle, trial as JSON, placebo) -> dict: what is to be known of a method beyond its scores.
     """
 
     def __init__(
@@ -123,7 +126,9 @@ class Procedure:
         start: Callable[[], tuple[Engine, Handle]],
         show: Show,
         driver: Driver,
+        portrait: Callable[[Handle, dict[str, Any], bool], dict[str, Any]] | None = None,
     ) -> None:
+        self._portrait = portrait
         self.wishes, self.identity, self.folder = wishes, identity, folder
         self.ledger, self.start, self.show, self.driver = ledger, start, show, driver
 
@@ -135,6 +140,7 @@ class Procedure:
         results = self.crossval(plan, candidates)
         choice = choose(candidates, results, plan.n_folds, plan.n_seeds, self.wishes.rule)
         self.refit(choice, plan)
+        self.portraits(choice, plan)
         return choice, results, plan
 
     def plan(self) -> Plan:
@@ -213,7 +219,8 @@ class Procedure:
         work = left * workers * (1 - budgets.SLACK)
 
         def needs(epochs: int, seeds: int) -> float:
-            last = max(costs.trial(c, epochs) for c in candidates) * budgets.REFIT
+            trial = max(costs.trial(c, epochs) for c in candidates)
+            last = budgets.afterwards_seconds(trial, workers)
             return last + budgets.crossval_seconds(candidates, epochs, plan.n_folds, seeds, costs)
 
         if needs(plan.epochs, 1) > work:
@@ -263,6 +270,49 @@ class Procedure:
                     raise
                 self.show.again(trial, error, attempt + 1)
         raise AssertionError
+
+    def portraits(self, choice: Choice, plan: Plan) -> None:
+        """Put portraits on record of the baseline, of the choice, and of its placebo."""
+        if self._portrait is None:
+            return
+        wanted = [(BASELINE, False)]
+        if choice.censors:
+            wanted += [(choice.setting, False), (choice.setting, True)]
+        known = self.ledger.ids("portrait")
+        missing = []
+        for setting, placebo in wanted:
+            trial = Trial(setting, 0, plan.n_folds, 0, plan.epochs)
+            key = digest(["portrait", self.identity, trial.to_json(), placebo])
+            if key not in known:
+                missing.append((key, trial, placebo))
+        if not missing:
+            return
+        self.show.stage("portrait", len(missing), ())
+        engine, handle = self.start()
+        futures = [
+            engine.submit(self._portrait, handle, trial.to_json(), placebo)
+            for _, trial, placebo in missing
+        ]
+        for future, (key, trial, placebo) in zip(futures, missing, strict=True):
+            what: dict[str, Any] = {
+                "id": key,
+                "stage": "portrait",
+                "definition": trial.to_json() | {"placebo": placebo},
+                "params": trial.setting.params(),
+            }
+            try:
+                result = self.driver.result(future)
+                shown = result.pop("curves")
+                entry = Entry(state="done", result=result, curves=shown, **what)
+            except RunStoppedError:
+                raise
+            except Exception as error:
+                # The choice and the model stand without it; the report says that it is missing.
+                self.show.say(f"No portrait of {trial.setting}: {error}")
+                text = "".join(traceback.format_exception(error))
+                entry = Entry(state="failed", result={}, error=text, **what)
+            self.ledger.record(entry)
+            self.show.step()
 
     def _typical_epoch(self, setting: Setting) -> int:
         """Median over folds of the epoch whose weights were kept."""

@@ -33,6 +33,7 @@ class RunFolder:
         self.ledger, self.model = path / "ledger.journal", path / "model"
         self.refit = path / "refit.json"
         self.checkpoints, self.signals = path / "checkpoints", path / "signals"
+        self.heartbeat = path / ".heartbeat.json"
 
     def claim(self, identity: dict[str, Any], about: dict[str, Any]) -> None:
         """Make the folder this run's, or see that it is.
@@ -96,6 +97,7 @@ class RunFolder:
 
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""
+        self.heartbeat.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.signals):
             shutil.rmtree(folder, ignore_errors=True)
 

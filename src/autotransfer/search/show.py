@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +25,7 @@ STAGES = {
     "search": "searching",
     "crossval": "cross-validating",
     "refit": "refitting",
+    "portrait": "looking at the latents",
 }
 
 
@@ -34,9 +38,12 @@ class Show:
         Whether to show anything.
     every : float
         Seconds between lines where there is no terminal.
+    heartbeat : Path, optional
+        File in which others can see that the run is alive and how long it will take.
     """
 
-    def __init__(self, shown: bool, every: float = 30.0) -> None:
+    def __init__(self, shown: bool, every: float = 30.0, heartbeat: Path | None = None) -> None:
+        self._heartbeat, self._beat = heartbeat, 0.0
         self._console = Console(stderr=True) if shown else None
         self._every, self._last = every, time.monotonic()
         self._live: Live | None = None
@@ -111,8 +118,17 @@ class Show:
 
     def tick(self) -> None:
         """Let time be seen to pass."""
+        self._sign_of_life()
         if self._live is not None or time.monotonic() - self._last >= self._every:
             self._draw()
+
+    def _sign_of_life(self) -> None:
+        if self._heartbeat is None or time.monotonic() - self._beat < 5:
+            return
+        self._beat = time.monotonic()
+        with contextlib.suppress(OSError):  # a full disk is for the ledger to report
+            text = json.dumps({"at": time.time(), "left": self._left()})
+            self._heartbeat.write_text(text)
 
     def _count(self, entry: Entry) -> None:
         self._done += 1
@@ -135,10 +151,17 @@ class Show:
             parts.append(f"best {best} {_spread(censored[best])}")
         if "uncensored" in self._scores:
             parts.append(f"uncensored {_spread(self._scores['uncensored'])}")
-        if self._fresh and self._done < self._total:
-            each = (time.monotonic() - self._start) / self._fresh
-            parts.append(f"about {duration(each * (self._total - self._done))} left")
+        left = self._left()
+        if left:
+            parts.append(f"about {duration(left)} left")
         return ", ".join(parts)
+
+    def _left(self) -> float | None:
+        """Seconds to the end of the stage, from what its trials took so far."""
+        if not self._fresh:
+            return None
+        each = (time.monotonic() - self._start) / self._fresh
+        return each * (self._total - self._done)
 
     def _draw(self) -> None:
         if self._console is None or not self._stage:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from autotransfer.search.setting import Setting
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised when the same trial would give another result: old records are then not reused."""
 
 

@@ -78,13 +78,17 @@ def scores(clf: CensoredClassifier, problem: Problem, fold: Fold, side: str) -> 
     """Score the subjects on a side of a fold."""
     trials = getattr(fold, side)
     true = problem.codes[trials]
-    right = clf.predict_codes(problem.X.take(trials)) == true
+    n = len(problem.classes)
+    predicted = clf.predict_codes(problem.X.take(trials))
+    right = predicted == true
     subject = fold.subject[trials]
     return {
-        "balanced_accuracy": float(np.mean(_recalls(true, right, len(problem.classes))[1])),
-        "classes": dict(zip(*_recalls(true, right, len(problem.classes), str), strict=True)),
+        "balanced_accuracy": float(np.mean(_recalls(true, right, n)[1])),
+        "classes": dict(zip(*_recalls(true, right, n, str), strict=True)),
+        # Rows are true classes, columns predicted ones.
+        "confusion": np.bincount(true * n + predicted, minlength=n * n).reshape(n, n).tolist(),
         "subjects": {
-            str(person): float(np.mean(_recalls(true[mine], right[mine], len(problem.classes))[1]))
+            str(person): float(np.mean(_recalls(true[mine], right[mine], n)[1]))
             for person in np.unique(subject)
             for mine in [subject == person]
         },

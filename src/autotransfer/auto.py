@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import time
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
 from autotransfer.errors import SettingError, some
+from autotransfer.report.portrait import portrait
 from autotransfer.search import results, selection
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
@@ -83,6 +86,9 @@ class AutoTransfer(SignalEstimator):
     refit : {"all", "validation"}
         Train the chosen setting on all subjects, for as many epochs as were typical in the
         cross-validation; or hold one subject out to stop by.
+    portraits : bool
+        At the end, measure and draw what the latents of the baseline and of the choice tell about
+        the person, for the report: three more trainings.
     engine : str or concurrent.futures.Executor
         "local" (processes on this machine), "ray", or an executor of your own.
     n_jobs : int
@@ -138,6 +144,7 @@ class AutoTransfer(SignalEstimator):
         n_seeds: int = 1,
         rule: str = "lower_quartile",
         refit: str = "all",
+        portraits: bool = True,
         engine: str | Executor = "local",
         n_jobs: int = 1,
         engine_options: dict[str, Any] | None = None,
@@ -158,6 +165,7 @@ class AutoTransfer(SignalEstimator):
         self.n_seeds = n_seeds
         self.rule = rule
         self.refit = refit
+        self.portraits = portraits
         self.engine = engine
         self.n_jobs = n_jobs
         self.engine_options = engine_options
@@ -183,18 +191,27 @@ class AutoTransfer(SignalEstimator):
         folder, identity = self._folder(problem, wishes)
         storage = self.storage or folder.ledger
         stop = Stop()
-        show = Show(bool(self.verbose))
+        show = Show(bool(self.verbose), heartbeat=folder.heartbeat)
         with contextlib.ExitStack() as stack:
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
             choices = wishes.space.choices()
             ledger = stack.enter_context(Ledger(storage, digest(identity), choices=choices))
-            folder.claim(identity, {**settings.versions(), "shape": list(problem.X.shape)})
+            folder.claim(identity, self._about(problem))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(self._starter(problem, folder))
             driver = Driver(ledger, start, problem.identity, show, stop)
-            procedure = Procedure(wishes, problem.identity, folder, ledger, start, show, driver)
+            procedure = Procedure(
+                wishes,
+                problem.identity,
+                folder,
+                ledger,
+                start,
+                show,
+                driver,
+                portrait if self.portraits else None,
+            )
             choice, scored, plan = procedure.run()
             entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]
         self.choice_, self.plan_, self.run_ = choice, plan, folder.path
@@ -316,6 +333,18 @@ class AutoTransfer(SignalEstimator):
         }
         path = Path("autotransfer-runs") / digest(identity)[:12] if self.out is None else self.out
         return RunFolder(Path(path).expanduser().resolve()), identity
+
+    def _about(self, problem: Problem) -> dict[str, Any]:
+        """Say what is good to know of a run, for its report."""
+        return {
+            **settings.versions(),
+            "shape": list(problem.X.shape),
+            "classes": [str(c) for c in problem.classes],
+            "subjects": [str(s) for s in np.unique(problem.subject)],
+            # Without the password.
+            "storage": None if self.storage is None else re.sub("//.*@", "//", self.storage),
+            "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
 
     def _starter(self, problem: Problem, folder: RunFolder | None) -> Starter:
         return Starter(

@@ -1,0 +1,169 @@
+"""How far a run is, read from its folder without disturbing it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autotransfer.errors import SourceError
+from autotransfer.search.budget import Plan
+from autotransfer.search.ledger import Ledger
+from autotransfer.search.run_folder import FORMAT, RunFolder
+from autotransfer.search.setting import Setting
+from autotransfer.search.trial import Trial, digest
+
+STALE = 30.0
+"""Seconds without a sign of life after which a driver counts as gone."""
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    """How far a stage is.
+
+    Parameters
+    ----------
+    name : str
+        The stage: "search" or "crossval".
+    planned : int or None
+        Trials; None while nobody knows. With pruning or TPE, at least so many.
+    done, failed : int
+        Trials on record.
+    """
+
+    name: str
+    planned: int | None
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    stages : tuple of StageStatus
+        In their order.
+    whole : bool
+        Whether all that was planned is on record, and the model is written.
+    alive : bool
+        Whether a driver gave a sign of life in the last seconds.
+    left : float or None
+        Seconds to the end of the stage, as the driver estimated them.
+    """
+
+    folder: Path
+    stages: tuple[StageStatus, ...]
+    whole: bool
+    alive: bool
+    left: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        stages = [vars(stage) for stage in self.stages]
+        return vars(self) | {"folder": str(self.folder), "stages": stages}
+
+    def __str__(self) -> str:
+        parts = []
+        for stage in self.stages:
+            of = "" if stage.planned is None else f" of {stage.planned}"
+            failed = f" ({stage.failed} failed)" if stage.failed else ""
+            parts.append(f"{stage.name} {stage.done + stage.failed}{of}{failed}")
+        return ", ".join(parts)
+
+
+def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], Ledger]:
+    """Open the ledger of a run for reading.
+
+    Returns
+    -------
+    run : dict
+        What ``run.json`` holds: ``identity`` and ``about``.
+    ledger : Ledger
+        To be closed.
+    """
+    files = RunFolder(folder)
+    try:
+        run: dict[str, Any] = json.loads(files.run.read_text())
+    except FileNotFoundError:
+        raise SourceError(
+            f"There is no run in {folder}: it has no run.json. Give the folder that was the run's "
+            "--out (out=...)."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{files.run} cannot be read ({error}).") from None
+    if run.get("format") != FORMAT:
+        raise SourceError(f"{folder} holds a run of another version of autotransfer.")
+    kept = run["about"].get("storage")
+    if storage is None and kept is not None:
+        raise SourceError(
+            f"The ledger of this run is in {kept}. Give its address as storage (--storage)."
+        )
+    return run, Ledger(storage or files.ledger, digest(run["identity"]), read_only=True)
+
+
+def read_status(folder: Path, storage: str | None = None) -> RunStatus:
+    """Say how far a run is, also while it goes on."""
+    run, ledger = open_run(folder, storage)
+    with ledger:
+        return status_of(folder, run, ledger)
+
+
+def status_of(folder: Path, run: dict[str, Any], ledger: Ledger) -> RunStatus:
+    """Say how far a run is whose ledger is open."""
+    states = {e.id: e.state for s in ("search", "crossval") for e in ledger.entries(s)}
+    searched = [states[key] for key in ledger.ids("search")]
+    plan = ledger.plan("search")
+    planned = None if plan is None else Plan.from_json(plan["plan"]).n_settings + 1
+    stages = [
+        StageStatus("search", planned, searched.count("done"), searched.count("failed")),
+    ]
+    wanted = crossval_ids(run, ledger)
+    found = [states[key] for key in wanted or () if key in states]
+    stages.append(
+        StageStatus(
+            "crossval",
+            None if wanted is None else len(wanted),
+            found.count("done"),
+            found.count("failed"),
+        )
+    )
+    files = RunFolder(folder)
+    whole = (
+        wanted is not None
+        and len(found) == len(wanted)
+        and bool(ledger.ids("refit"))
+        and files.results.exists()
+        and files.model.is_dir()
+    )
+    alive, left = _heartbeat(files.heartbeat)
+    return RunStatus(folder, tuple(stages), whole, alive and not whole, left if alive else None)
+
+
+def crossval_ids(run: dict[str, Any], ledger: Ledger) -> set[str] | None:
+    """Ids of all trials of the cross-validation; None if it is not planned yet."""
+    kept = ledger.plan("crossval")
+    if kept is None:
+        return None
+    plan = Plan.from_json(kept["plan"])
+    return {
+        Trial(Setting.from_json(one), fold, plan.n_folds, seed, plan.epochs).id(
+            run["identity"]["classifier"]
+        )
+        for one in kept["candidates"]
+        for fold in range(plan.n_folds)
+        for seed in range(plan.n_seeds)
+    }
+
+
+def _heartbeat(path: Path) -> tuple[bool, float | None]:
+    try:
+        found = json.loads(path.read_text())
+        return time.time() - found["at"] < STALE, found["left"]
+    except (OSError, ValueError, KeyError):
+        return False, None
