@@ -90,6 +90,12 @@ class PostgresServer:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._identity)
         self._wait()
 
+    def flush(self, fsync: bool) -> None:
+        """Start again with or without flushing what is committed to the disk."""
+        self.stop()
+        self._fsync = "on" if fsync else "off"
+        self.start()
+
     def stop(self, kind: signal.Signals = signal.SIGINT) -> None:
         """Stop the server: SIGINT ends all sessions at once, SIGQUIT is a crash."""
         if self._process is not None:
