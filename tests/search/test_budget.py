@@ -87,6 +87,12 @@ def test_enough_epochs_come_before_more_settings():
     assert plan.n_settings == 15 or plan.epochs >= GOOD_EPOCHS
 
 
+def test_enough_epochs_come_before_more_candidates():
+    plan = fit(900)
+    assert plan.keep == 1 or plan.epochs >= GOOD_EPOCHS
+    assert fit(100000).keep == 3
+
+
 def test_too_short_says_what_is_needed():
     with pytest.raises(BudgetError, match=r"too short.*takes about .* with 2 worker"):
         fit(10)

@@ -198,7 +198,8 @@ def fit_budget(
     """Find the most thorough plan that fits a budget.
 
     Cuts, in this order: seeds, epochs down to `GOOD_EPOCHS`, settings of the search down to
-    `least_settings`, epochs down to `LEAST_EPOCHS`, settings kept of each measure, folds.
+    `least_settings`, settings kept of each measure, epochs down to `LEAST_EPOCHS`, folds. Few
+    settings that were trained come before many that were not.
 
     Parameters
     ----------
@@ -220,9 +221,10 @@ def fit_budget(
     ordered = cache(ordered)  # asked for the same numbers many times
     work = budget * workers * (1 - SLACK)
     folds = [most.n_folds, *(n for n in (10, 5, 3) if n < most.n_folds)]
-    first = min(most.epochs, LEAST_EPOCHS)
+    good, least = min(most.epochs, GOOD_EPOCHS), min(most.epochs, LEAST_EPOCHS)
+    kept = [(keep, good) for keep in range(most.keep, 0, -1)]
     smallest = inf
-    for n_folds, keep in product(folds, range(most.keep, 0, -1)):
+    for n_folds, (keep, first) in product(folds, [*kept, (1, least)]):
         candidates = candidates_guess(ordered(least_settings), keep, costs)
 
         def seconds(
@@ -241,7 +243,6 @@ def fit_budget(
         smallest = min(smallest, seconds(n, epochs))
         if seconds(n, epochs) > work:
             continue
-        good = min(most.epochs, GOOD_EPOCHS)
         epochs = _most(lambda e, n=n: seconds(n, e) <= work, epochs, good)  # type: ignore[misc]
         n = _most(lambda n, e=epochs: seconds(n, e) <= work, n, most.n_settings)  # type: ignore[misc]
         epochs = _most(lambda e, n=n: seconds(n, e) <= work, epochs, most.epochs)  # type: ignore[misc]
@@ -250,7 +251,7 @@ def fit_budget(
         return Plan(n, rungs_of(epochs, prune), keep, n_folds, seeds, wall)
     raise BudgetError(
         f"A budget of {duration(budget)} is too short for these data: the least that makes sense "
-        f"({least_settings} settings, {first} epochs, {folds[-1]} folds) takes about "
+        f"({least_settings} settings, {least} epochs, {folds[-1]} folds) takes about "
         f"{duration(smallest / workers / (1 - SLACK))} with {workers} worker(s). Give more time or "
         "workers, or fewer measures or modes."
     )
