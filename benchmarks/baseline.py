@@ -1,0 +1,114 @@
+"""Find the uncensored baseline of each data set: normalisation and encoder, by validation alone.
+
+Censoring a weak baseline proves nothing, so the baseline comes first. Options are chosen one after
+the other, in a fixed order, each from a short list, by the mean validation balanced accuracy over
+all folds; the same options then serve every method (`benchmarks/evidence.py`). Test scores of every
+training stand beside it for the reader and take no part. Finished trainings are kept in --keep
+FILE: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import erm
+import report
+from recordings import RECORDINGS
+
+# What is tried, in this order; the first value of each is where the search starts.
+STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
+    "ssvep": (
+        ("normalise", ("channel", "trial", "train")),
+        ("kernel_seconds", (0.5, 0.25, 1.0)),
+        ("F1", (8, 16)),
+        ("drop_prob", (0.25, 0.5)),
+        ("learning_rate", (1e-3, 3e-3)),
+    ),
+    "erp": (
+        ("normalise", ("trial", "channel", "train")),
+        ("kernel_seconds", (0.5, 0.25, 0.125)),
+        ("F1", (8, 16)),
+        ("drop_prob", (0.25, 0.5)),
+        ("learning_rate", (1e-3, 3e-3)),
+    ),
+    "emg": (
+        ("normalise", ("trial", "train", "channel")),
+        ("kernel_seconds", (0.16, 0.08, 0.32)),
+        ("F1", (8, 16)),
+        ("drop_prob", (0.25, 0.5)),
+        ("learning_rate", (1e-3, 3e-3)),
+    ),
+}
+OF_THE_ENCODER = ("kernel_seconds", "F1", "drop_prob")
+
+
+def jobs(name: str, chosen: dict[str, Any]) -> list[erm.Job]:
+    """All folds of a data set with some options."""
+    rest = {k: v for k, v in chosen.items() if k not in (*OF_THE_ENCODER, "normalise")}
+    # The lengths of the recording's own options would stand beside those in seconds.
+    encoder = {k: chosen[k] for k in OF_THE_ENCODER} | {"kernel_length": None}
+    options = json.dumps(rest | {"encoder_options": encoder}, sort_keys=True)
+    recording = RECORDINGS[name]
+    n = recording.n_folds or len(recording.load().subject_ids)
+    return [erm.Job(name, chosen["normalise"], fold, 0, options) for fold in range(n)]
+
+
+def scores(results: list[dict[str, Any]]) -> dict[str, float]:
+    """Spread over folds of validation, over subjects of test."""
+    validation = np.array([r["validation"] for r in results])
+    test = np.array([score for r in results for score in r["test"].values()])
+    return {
+        "validation": float(validation.mean()),
+        "validation quartile": float(np.percentile(validation, 25)),
+        "test": float(test.mean()),
+        "test sd": float(test.std(ddof=1)),
+        "test quartile": float(np.percentile(test, 25)),
+        "epochs": float(np.mean([r["epochs"] for r in results])),
+        "CPU min": sum(r["seconds"] for r in results) / 60,
+    }
+
+
+def find(name: str, keep: Path | None, workers: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Choose the options of a data set one by one."""
+    chosen = {option: values[0] for option, values in STEPS[name]}
+    tried: dict[str, dict[str, Any]] = {}
+
+    def value(options: dict[str, Any]) -> float:
+        key = json.dumps(options, sort_keys=True)
+        if key not in tried:
+            done = erm.run_all(jobs(name, options), keep, workers)
+            tried[key] = {"data": name, **options, **scores(list(done.values()))}
+            print(json.dumps(tried[key]), flush=True)
+        return float(tried[key]["validation"])
+
+    for option, values in STEPS[name]:
+        chosen[option] = max(values, key=lambda v, o=option: value(chosen | {o: v}))  # type: ignore[misc]
+    key = json.dumps(chosen, sort_keys=True)
+    rows = [{**row, "chosen": "*" if k == key else ""} for k, row in tried.items()]
+    return chosen, rows
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--dataset", choices=list(STEPS), nargs="*", default=list(STEPS))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    args = parser.parse_args()
+    rows, chosen, goals = [], {}, []
+    for name in args.dataset:
+        chosen[name], found = find(name, args.keep, args.workers)
+        rows += found
+        test = next(row["test"] for row in found if row["chosen"])
+        words = f"{name}: mean test accuracy of the chosen baseline, against the simple pipeline"
+        goals.append(report.Goal(words, test, RECORDINGS[name].simple_pipeline))
+    report.finish(
+        args, "Uncensored EEGNet, options chosen by validation", rows, goals, chosen=chosen
+    )
+
+
+if __name__ == "__main__":
+    main()
