@@ -48,7 +48,7 @@ class PairMMD(KernelMeasure):
     docs/corrections.md (E9, E11).
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 5, "conditional": 5, "complementary": 3}
+    strength: ClassVar[dict[str, float]] = {"marginal": 5, "conditional": 5, "complementary": 1}
 
     def __init__(
         self,
