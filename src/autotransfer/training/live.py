@@ -1,0 +1,62 @@
+"""A bar and a few facts below it, redrawn in place, on a terminal of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+WIDEST = 40
+"""Cells of the bar at most."""
+
+
+class LiveView:
+    """What a long act shows of itself: one line with a bar, and one line for each fact.
+
+    No line is longer than the terminal is wide: bars shrink, and facts are cut at their end. So
+    what matters stands first.
+
+    Parameters
+    ----------
+    console : Console
+        A terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        # Drawn when there is news, not by a thread of its own.
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+
+    def start(self) -> None:
+        """Take the last lines of the terminal."""
+        self._live.start()
+
+    def stop(self) -> None:
+        """Leave no trace."""
+        self._live.stop()
+
+    def draw(self, words: str, done: int, total: int, facts: Sequence[str] = ()) -> None:
+        """Draw all of it anew.
+
+        Parameters
+        ----------
+        words : str
+            What is going on.
+        done, total : int
+            How far it is.
+        facts : sequence of str
+            A line each.
+        """
+        count = f"{done}/{total}"
+        free = self._console.width - len(words) - len(count) - 3
+        line = Table.grid(padding=(0, 1), pad_edge=False)
+        for _ in range(3):
+            line.add_column(no_wrap=True)
+        bar = ProgressBar(total=max(total, 1), completed=done, width=max(min(free, WIDEST), 1))
+        line.add_row(Text(words), bar, Text(count))
+        rest = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
+        self._live.update(Group(line, *rest), refresh=True)
