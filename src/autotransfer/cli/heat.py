@@ -1,0 +1,75 @@
+"""A heat map of numbers in a terminal: colours there, plain characters in a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+RAMP = " .:-=+*#%@"
+# From dark to light in equal steps of lightness, told apart by every kind of colour vision.
+COLOURS = ("#30123b", "#2c3e70", "#22637f", "#2a8a7a", "#5fae62", "#a9cc4b", "#f4e34f")
+SHOWN = 16
+"""Rows at most; of more, the first are shown, and the spread of all."""
+
+
+def heat_map(
+    counts: Any, rows: list[str], columns: list[str], console: Console, title: str
+) -> Table:
+    """Draw a table of counts.
+
+    Parameters
+    ----------
+    counts : array of int of shape (n_rows, n_columns)
+        What is drawn.
+    rows, columns : list of str
+        Names.
+    console : Console
+        Where it will be printed: its width says how many columns fit, and whether there are
+        colours.
+    title : str
+        Above it.
+    """
+    most = max(int(counts.max()), 1)
+    width = max(len(str(most)) + 2, 5)
+    names = max(10, min(20, max(map(len, rows))))
+    fit = max(1, (console.width - names - 12) // (width + 3))
+    shown = len(columns) if len(columns) <= fit else max(1, fit - 1)
+    table = Table(title=title, title_justify="left")
+    table.add_column("subject", no_wrap=True, max_width=names)
+    for name in columns[:shown]:
+        table.add_column(Text(name), justify="right", no_wrap=True, max_width=max(width, 8))
+    if shown < len(columns):
+        table.add_column(f"+{len(columns) - shown}", justify="right", no_wrap=True)
+    table.add_column("all", justify="right", no_wrap=True)
+    few = len(rows) if len(rows) <= SHOWN else SHOWN - 4
+    for name, line in zip(rows[:few], counts[:few], strict=True):
+        table.add_row(Text(name), *_cells(line, shown, most, console))
+    if few < len(rows):
+        import numpy as np
+
+        table.add_row(f"... {len(rows) - few} more")
+        table.add_section()
+        for word, q in (("least", 0), ("median", 50), ("most", 100)):
+            line = np.percentile(counts, q, axis=0, method="nearest").astype(int)
+            whole = int(np.percentile(counts.sum(1), q, method="nearest"))
+            table.add_row(word, *_cells(line, shown, most, console)[:-1], str(whole))
+    return table
+
+
+def _cells(line: Any, shown: int, most: int, console: Console) -> list[Text]:
+    cells = [_cell(int(value), most, console) for value in line[:shown]]
+    if shown < len(line):
+        cells.append(Text(str(int(line[shown:].sum()))))
+    return [*cells, Text(str(int(line.sum())))]
+
+
+def _cell(value: int, most: int, console: Console) -> Text:
+    """Write a count on the colour of its share, or beside a character for it."""
+    if not console.is_terminal:
+        return Text(f"{RAMP[round(value / most * (len(RAMP) - 1))]} {value}")
+    level = round(value / most * (len(COLOURS) - 1))
+    ink = "white" if level < 4 else "black"
+    return Text(f" {value} ", style=f"{ink} on {COLOURS[level]}")
