@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autotransfer.cli.out import frame
+
 RAMP = " .:-=+*#%@"
 # From dark to light in equal steps of lightness, told apart by every kind of colour vision.
 COLOURS = ("#30123b", "#2c3e70", "#22637f", "#2a8a7a", "#5fae62", "#a9cc4b", "#f4e34f")
@@ -15,9 +17,7 @@ SHOWN = 16
 """Rows at most; of more, the first are shown, and the spread of all."""
 
 
-def heat_map(
-    counts: Any, rows: list[str], columns: list[str], console: Console, title: str
-) -> Table:
+def heat_map(counts: Any, rows: list[str], columns: list[str], console: Console) -> Table:
     """Draw a table of counts.
 
     Parameters
@@ -29,15 +29,13 @@ def heat_map(
     console : Console
         Where it will be printed: its width says how many columns fit, and whether there are
         colours.
-    title : str
-        Above it.
     """
     most = max(int(counts.max()), 1)
     width = max(len(str(most)) + 2, 5)
-    names = max(10, min(20, max(map(len, rows))))
+    names = max(12, min(20, max(map(len, rows))))
     fit = max(1, (console.width - names - 12) // (width + 3))
     shown = len(columns) if len(columns) <= fit else max(1, fit - 1)
-    table = Table(title=title, title_justify="left")
+    table = Table(box=frame(console))
     table.add_column("subject", no_wrap=True, max_width=names)
     for name in columns[:shown]:
         table.add_column(Text(name), justify="right", no_wrap=True, max_width=max(width, 8))
@@ -54,8 +52,10 @@ def heat_map(
         table.add_section()
         for word, q in (("least", 0), ("median", 50), ("most", 100)):
             line = np.percentile(counts, q, axis=0, method="nearest").astype(int)
+            cells = [_cell(int(value), most, console) for value in line[:shown]]
+            rest = [Text()] if shown < len(columns) else []
             whole = int(np.percentile(counts.sum(1), q, method="nearest"))
-            table.add_row(word, *_cells(line, shown, most, console)[:-1], str(whole))
+            table.add_row(word, *cells, *rest, str(whole))
     return table
 
 
@@ -68,7 +68,7 @@ def _cells(line: Any, shown: int, most: int, console: Console) -> list[Text]:
 
 def _cell(value: int, most: int, console: Console) -> Text:
     """Write a count on the colour of its share, or beside a character for it."""
-    if not console.is_terminal:
+    if console.color_system not in ("256", "truecolor"):
         return Text(f"{RAMP[round(value / most * (len(RAMP) - 1))]} {value}")
     level = round(value / most * (len(COLOURS) - 1))
     ink = "white" if level < 4 else "black"

@@ -111,7 +111,8 @@ def _print_data(data: SubjectDataset, findings: Report) -> None:
     )
     names = [str(name) for name in data.subject_names]
     classes = [str(name) for name in data.class_names]
-    out.print(heat_map(data.counts(), names, classes, out, "Trials of each subject and class"))
+    out.print("trials of each subject and class:")
+    out.print(heat_map(data.counts(), names, classes, out))
     for line in str(findings).splitlines():
         style = "bold red" if line.startswith("error") else ""
         out.print(Text(line, style=style))

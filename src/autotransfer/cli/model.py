@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotransfer.errors import IncompleteResultsError
+from autotransfer.errors import IncompleteResultsError, SourceError
 
 if TYPE_CHECKING:
     from autotransfer.training import CensoredClassifier
@@ -15,6 +15,7 @@ def load_model(given: str) -> CensoredClassifier:
     """Load the chosen model of a run, or a model folder."""
     from autotransfer.search.run_folder import RunFolder
     from autotransfer.training import CensoredClassifier
+    from autotransfer.training.model_folder import MANIFEST
 
     path = Path(given).expanduser()
     files = RunFolder(path)
@@ -26,4 +27,9 @@ def load_model(given: str) -> CensoredClassifier:
                 f"{path}` says how far it is."
             )
         path = files.model
+    elif not (path / MANIFEST).is_file():
+        raise SourceError(
+            f"{path} is neither a run nor a model. Give the --out of `autotransfer run`, or the "
+            "--model of `autotransfer fit` (a folder that save() made)."
+        )
     return CensoredClassifier.load(path)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +22,11 @@ def console() -> Console:
     """Make the console of results: stdout."""
     terminal = sys.stdout.isatty()
     return Console(width=None if terminal else LOG_WIDTH, highlight=False, markup=False)
+
+
+def frame(out: Console) -> box.Box:
+    """Choose the lines of a table: plain characters where there is no terminal."""
+    return box.ROUNDED if out.is_terminal else box.ASCII
 
 
 def say(words: str) -> None:
@@ -44,12 +50,15 @@ def print_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Non
     """Print a table; numbers stand to the right."""
     if not rows:
         return
-    table = Table(title=title, title_justify="left")
+    out = console()
+    if title:
+        out.print(title)
+    table = Table(box=frame(out))
     for name, value in rows[0].items():
         table.add_column(name, justify="right" if _is_number(value) else "left")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    console().print(table)
+    out.print(table)
 
 
 def _cell(value: Any) -> Text | str:
