@@ -65,7 +65,9 @@ def report(
     ] = None,
     assets: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write figures and tables as files."),
+        typer.Option(
+            metavar="FOLDER", help="Where to write figures and tables; beside the page if not."
+        ),
     ] = None,
     storage: Storage = None,
     check: Check = False,
