@@ -138,11 +138,14 @@ def test_an_interrupt_is_130(monkeypatch):
 
 
 def test_warnings_are_sentences(tmp_path):
-    # Trials too few to probe, and cells too small to censor.
-    data = at.make_subjects(n_subjects=3, n_trials=8, n_times=64, random_state=0)
-    at.data.write_npz(data, tmp_path / "few.npz")
-    options = ["--max-epochs", "1", "--measure", "mmd", "--mode", "conditional", "--quiet"]
-    done = call("fit", tmp_path / "few.npz", "--model", tmp_path / "m", *options)
+    # With one session of each subject, probes are tested on blocks of it, and say so.
+    data = at.make_subjects(n_subjects=3, n_trials=12, n_times=64, random_state=0)
+    session = np.zeros(data.n_trials, int)
+    arrays = {"X": np.asarray(data.X), "y": data.y, "subject": data.subject, "session": session}
+    np.savez(tmp_path / "few.npz", **arrays)
+    done = call("fit", tmp_path / "few.npz", "--model", tmp_path / "m", "--max-epochs", "1")
     assert done.exit_code == 0, done.output
-    assert "Warning: " in done.stderr
+    done = call("leakage", tmp_path / "m", tmp_path / "few.npz", "--probes", "linear")
+    assert done.exit_code == 0, done.output
+    assert "Warning: Subject 0, 1, 2 has one recording only" in done.stderr
     assert ".py:" not in done.stderr
