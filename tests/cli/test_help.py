@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -124,6 +125,18 @@ def test_the_version():
 
 def test_completion_is_offered():
     assert {"install_completion", "show_completion"} <= {one.name for one in GROUP.params}
+
+
+def test_completion_completes():
+    asked = {"_AUTOTRANSFER_COMPLETE": "complete_bash", "COMP_WORDS": "autotransfer in"}
+    done = subprocess.run(
+        [sys.executable, "-m", "autotransfer"],
+        env={**os.environ, **asked, "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["inspect"]
 
 
 def test_python_m_is_the_command():

@@ -7,15 +7,19 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import small
 
+from autotransfer.cli.heat import heat_map
 from autotransfer.search.show import Show
 from autotransfer.training.live import LiveView
 
@@ -77,13 +81,20 @@ class Terminal:
         return [shot for shot in self.seen if all(word in shot for word in words)]
 
 
+@pytest.fixture
+def short():
+    """Make a folder whose path is short: a path is printed whole, however long it is."""
+    with tempfile.TemporaryDirectory(prefix="at") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_progress_of_a_run_is_readable_on_80_columns(tmp_path):
-    study = small.write_study(tmp_path / "study.npz")
+def test_progress_of_a_run_is_readable_on_80_columns(short):
+    study = small.write_study(short / "study.npz")
     terminal = Terminal()
     options = [*small.OPTIONS, "--strengths", "mige=0.03", "--measure", "mige"]
-    code = terminal.run("run", study, "--out", tmp_path / "run", *options, "--n-settings", 3)
+    code = terminal.run("run", study, "--out", short / "run", *options, "--n-settings", 3)
     assert code == 0, terminal.seen[-1]
     assert terminal.longest() <= COLUMNS
     assert terminal.shots("searching ━", "1 running, 0 failed", "/4")
@@ -98,13 +109,14 @@ def test_progress_of_a_run_is_readable_on_80_columns(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_a_fit_and_a_look_at_data_fit_80_columns(tmp_path):
-    study = small.write_study(tmp_path / "study.npz")
+def test_a_fit_and_a_look_at_data_fit_80_columns(short):
+    study = small.write_study(short / "study.npz")
     terminal = Terminal()
-    assert terminal.run("fit", study, "--model", tmp_path / "m", "--max-epochs", 40) == 0
+    assert terminal.run("fit", study, "--model", short / "m", "--max-epochs", 40) == 0
     assert terminal.shots("training ━", "/40", "loss ", "best validation", "left")
     assert terminal.run("inspect", study, "--quick") == 0
-    assert terminal.run("predict", tmp_path / "m", study, "--out", tmp_path / "p.csv") == 0
+    assert terminal.run("predict", short / "m", study, "--out", short / "p.csv") == 0
+    assert terminal.run("status", short / "m") == 1
     assert terminal.longest() <= COLUMNS
 
 
@@ -133,3 +145,23 @@ def test_a_log_is_told_in_plain_lines(capsys):
     assert "autotransfer: searching: 0/2, 1 running, 0 failed\n" in said
     assert "a [word] in brackets stays" in said
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("colours", [None, "truecolor"])
+@pytest.mark.parametrize("shape", [(3, 2), (60, 14)])
+def test_a_heat_map_fits_the_terminal_and_shows_the_counts(width, colours, shape):
+    written = io.StringIO()
+    console = Console(file=written, width=width, force_terminal=True, color_system=colours)
+    counts = np.random.default_rng(0).integers(0, 1000, shape)
+    rows = [f"participant number {i}" for i in range(shape[0])]
+    console.print(heat_map(counts, rows, [f"class {i}" for i in range(shape[1])], console))
+    shown = Text.from_ansi(written.getvalue()).plain
+    assert max(len(line) for line in shown.splitlines()) <= width
+    first = next(line for line in shown.splitlines() if "number 0" in line)
+    assert str(counts[0, 0]) in first
+    assert str(counts[0].sum()) in first  # what does not fit is in the sum
+    assert (f"... {shape[0] - 12} more" in shown) == (shape[0] > 16)
+    assert ("\x1b[" in written.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "")) == bool(
+        colours
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from autotransfer.cli.out import say
 from autotransfer.errors import AutoTransferError, AutoTransferWarning, RunStoppedError
 
 DONE, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -48,7 +48,7 @@ def careful(command: Callable[..., None]) -> Callable[..., None]:
                 if debug:
                     traceback.print_exc()
                 words, code = verdict(error)
-                print(words, file=sys.stderr, flush=True)
+                say(words)
                 raise typer.Exit(code) from None
 
     parameters = [*signature.parameters.values(), debug]
@@ -100,7 +100,7 @@ def plain_warnings() -> Iterator[None]:
 
         def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
             if issubclass(category, AutoTransferWarning):
-                print(f"Warning: {message}", file=sys.stderr, flush=True)
+                say(f"Warning: {message}")
             else:
                 usual(message, category, *where, **more)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from autotransfer.cli.out import print_json, print_table
+from autotransfer.cli.out import print_json, print_table, tell
 
 if TYPE_CHECKING:
     from autotransfer.search.forecast import Forecast
@@ -18,7 +18,7 @@ def print_forecasts(found: Sequence[Forecast], as_json: bool = False) -> None:
         return
     print_table([forecast_row(one) for one in found], "What a run will cost here")
     for one in found:
-        print(one.words)
+        tell(one.words)
 
 
 def forecast_row(one: Forecast) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from autotransfer.cli import options as opt
 from autotransfer.cli.forecast import print_forecasts
 from autotransfer.cli.heat import heat_map
-from autotransfer.cli.out import console, print_json, working
+from autotransfer.cli.out import console, print_json, tell, working
 from autotransfer.errors import AutoTransferError
 
 if TYPE_CHECKING:
@@ -114,8 +113,7 @@ def _print_data(data: SubjectDataset, findings: Report) -> None:
     out.print("trials of each subject and class:")
     out.print(heat_map(data.counts(), names, classes, out))
     for line in str(findings).splitlines():
-        style = "bold red" if line.startswith("error") else ""
-        out.print(Text(line, style=style))
+        tell(line, style="bold red" if line.startswith("error") else "")
 
 
 def _size(n: float) -> str:
@@ -148,11 +146,11 @@ def _probe(data: SubjectDataset, findings: Report) -> Leakage | str:
 
 def _print_probe(found: Leakage | str) -> None:
     if isinstance(found, str):
-        print(f"How well people can be told apart is not known. {found}")
+        tell(f"How well people can be told apart is not known. {found}")
         return
     best = found.best.accuracy
     told = "can be told apart" if found.best.above_chance.low > 0 else "cannot be told apart"
-    print(
+    tell(
         f"Before any training, people {told} by channel variances and band powers: a probe names "
         f"the right one of {len(found.subjects)} in {best.value:.0%} of trials "
         f"[{best.low:.0%}, {best.high:.0%}], chance is {found.chance:.0%}."
@@ -170,7 +168,7 @@ def _costs(auto: Any, data: SubjectDataset) -> list[Forecast] | str:
 
 def _print_costs(found: list[Forecast] | str) -> None:
     if isinstance(found, str):
-        print(f"What a run will cost is not known. {found}")
+        tell(f"What a run will cost is not known. {found}")
     else:
         print_forecasts(found)
 

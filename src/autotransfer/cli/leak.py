@@ -8,7 +8,7 @@ import typer
 
 from autotransfer.cli.model import load_model
 from autotransfer.cli.options import Data, Json, Model
-from autotransfer.cli.out import print_json, print_table, say, working
+from autotransfer.cli.out import print_json, print_table, say, tell, working
 
 if TYPE_CHECKING:
     from autotransfer.report import Leakage
@@ -95,4 +95,4 @@ def print_leakage(found: dict[str, Leakage]) -> None:
     first = next(iter(found.values()))
     beyond = " beyond the label" if first.conditional else ""
     print_table(rows, f"What the latent tells about {len(first.subjects)} subjects{beyond}")
-    print(f"Intervals: {first.confidence:.0%}. All there is to know: {first.uncertainty:.3f} nats.")
+    tell(f"Intervals: {first.confidence:.0%}. All there is to know: {first.uncertainty:.3f} nats.")

@@ -29,9 +29,19 @@ def frame(out: Console) -> box.Box:
     return box.ROUNDED if out.is_terminal else box.ASCII
 
 
+def tell(words: str, style: str = "") -> None:
+    """Print a result in words."""
+    _print(console(), words, style)
+
+
 def say(words: str) -> None:
-    """Tell a person something that is no result."""
-    print(words, file=sys.stderr, flush=True)
+    """Tell a person something that is no result: on stderr."""
+    _print(Console(stderr=True, highlight=False, markup=False), words)
+
+
+def _print(out: Console, words: str, style: str = "") -> None:
+    # A terminal would break lines within words; in a file a line is a line.
+    out.print(Text(words, style=style), soft_wrap=not out.is_terminal)
 
 
 @contextmanager
