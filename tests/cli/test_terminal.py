@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import subprocess
 import sys
@@ -128,9 +129,8 @@ def test_a_view_is_never_wider_than_the_terminal(width):
     view.start()
     view.draw("cross-validating", 123, 4567, ["2 running", "best " + "mige conditional " * 9])
     view.stop()
-    lines = written.getvalue().replace("\r", "\n").splitlines()
-    shown = [line for line in lines if not line.startswith("\x1b") or "…" in line]
-    assert any("4567" in line for line in shown)
+    shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]|\r", "\n", written.getvalue()).splitlines()
+    assert any(line.endswith("123/4567") for line in shown)
     assert any(line.endswith("…") for line in shown)
     assert max(len(line) for line in shown) <= width
 

@@ -13,6 +13,7 @@ from autotransfer.cli.out import frame
 RAMP = " .:-=+*#%@"
 # From dark to light in equal steps of lightness, told apart by every kind of colour vision.
 COLOURS = ("#30123b", "#2c3e70", "#22637f", "#2a8a7a", "#5fae62", "#a9cc4b", "#f4e34f")
+LONG_NAME, LONG_CLASS = 20, 8
 SHOWN = 16
 """Rows at most; of more, the first are shown, and the spread of all."""
 
@@ -31,20 +32,26 @@ def heat_map(counts: Any, rows: list[str], columns: list[str], console: Console)
         colours.
     """
     most = max(int(counts.max()), 1)
-    width = max(len(str(most)) + 2, 5)
-    names = max(12, min(20, max(map(len, rows))))
-    fit = max(1, (console.width - names - 12) // (width + 3))
-    shown = len(columns) if len(columns) <= fit else max(1, fit - 1)
+    sums = len(str(int(counts.sum(1).max())))
+    # Each column takes 3 cells more than what stands in it.
+    width = max(len(str(most)) + 2, min(max(map(len, columns)), LONG_CLASS)) + 3
+    names = max(12, min(LONG_NAME, max(map(len, rows))))
+    free = console.width - 1 - (names + 3) - (max(sums, 3) + 3)
+    shown = len(columns)
+    if shown * width > free:
+        shown = max(1, (free - max(sums, len(f"+{shown}")) - 3) // width)
     table = Table(box=frame(console))
-    table.add_column("subject", no_wrap=True, max_width=names)
+    table.add_column("subject", no_wrap=True)
     for name in columns[:shown]:
-        table.add_column(Text(name), justify="right", no_wrap=True, max_width=max(width, 8))
+        table.add_column(Text(name), justify="right", no_wrap=True, max_width=width - 3)
     if shown < len(columns):
         table.add_column(f"+{len(columns) - shown}", justify="right", no_wrap=True)
     table.add_column("all", justify="right", no_wrap=True)
     few = len(rows) if len(rows) <= SHOWN else SHOWN - 4
     for name, line in zip(rows[:few], counts[:few], strict=True):
-        table.add_row(Text(name), *_cells(line, shown, most, console))
+        # Names of many people differ at their end.
+        cut = name if len(name) <= names else f"…{name[1 - names :]}"
+        table.add_row(Text(cut), *_cells(line, shown, most, console))
     if few < len(rows):
         import numpy as np
 

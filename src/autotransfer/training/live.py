@@ -54,8 +54,8 @@ class LiveView:
         count = f"{done}/{total}"
         free = self._console.width - len(words) - len(count) - 3
         line = Table.grid(padding=(0, 1), pad_edge=False)
-        for _ in range(3):
-            line.add_column(no_wrap=True)
+        for part in ("", "", count):
+            line.add_column(no_wrap=True, min_width=len(part))
         bar = ProgressBar(total=max(total, 1), completed=done, width=max(min(free, WIDEST), 1))
         line.add_row(Text(words), bar, Text(count))
         rest = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
