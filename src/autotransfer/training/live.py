@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -52,11 +52,14 @@ class LiveView:
             A line each.
         """
         count = f"{done}/{total}"
-        free = self._console.width - len(words) - len(count) - 3
+        room = self._console.width - len(count) - 1
+        parts: list[RenderableType] = [
+            Text(words if len(words) <= room else f"{words[: room - 1]}…")
+        ]
+        free = min(room - len(words) - 1, WIDEST)
+        if free > 3:
+            parts.append(ProgressBar(total=max(total, 1), completed=done, width=free))
         line = Table.grid(padding=(0, 1), pad_edge=False)
-        for part in ("", "", count):
-            line.add_column(no_wrap=True, min_width=len(part))
-        bar = ProgressBar(total=max(total, 1), completed=done, width=max(min(free, WIDEST), 1))
-        line.add_row(Text(words), bar, Text(count))
+        line.add_row(*parts, Text(count))
         rest = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
         self._live.update(Group(line, *rest), refresh=True)
