@@ -143,6 +143,7 @@ def test_export_copies_the_model(fitted, tmp_path):
     assert (tmp_path / "copy" / "weights.safetensors").is_file()
 
 
+@pytest.mark.slow
 def test_export_onnx(fitted, tmp_path):
     pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")

@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import small
 
+from autotransfer.cli.app import app
 from autotransfer.errors import AutoTransferError
 from autotransfer.search.status import read_status
 
@@ -38,6 +40,13 @@ def undisturbed(study):
     done = small.call("run", study, "--out", out, *small.OPTIONS, "--json")
     assert done.returncode == 0, done.stderr
     return out, done
+
+
+def call(*args, code=0):
+    """Run a command in this process."""
+    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    return done
 
 
 def wait_for_trials(out, n, process):
@@ -67,10 +76,9 @@ def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
     killed = read_status(out)
     assert not killed.whole
     assert sum(stage.done for stage in killed.stages) < small.TRIALS
-    done = small.call("status", out, "--check", "--json")
-    assert done.returncode == 3
+    done = call("status", out, "--check", "--json", code=3)
     assert json.loads(done.stdout)["whole"] is False
-    assert small.call("predict", out, study).returncode == 1
+    assert "no model yet" in call("predict", out, study, code=1).stderr
 
     process = small.start(*given)
     wait_for_trials(out, sum(stage.done for stage in killed.stages) + 1, process)
@@ -91,7 +99,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
     assert (out / "model" / "weights.safetensors").read_bytes() == (
         undisturbed[0] / "model" / "weights.safetensors"
     ).read_bytes()
-    assert small.call("status", out, "--check").returncode == 0
+    call("status", out, "--check")
 
 
 def test_json_stands_alone_on_stdout(undisturbed):
@@ -108,22 +116,20 @@ def test_json_stands_alone_on_stdout(undisturbed):
 
 def test_the_commands_that_read_a_run(study, undisturbed, tmp_path):
     out, _ = undisturbed
-    told = json.loads(small.call("status", out, "--json").stdout)
+    told = json.loads(call("status", out, "--json").stdout)
     assert told["whole"] is True
     assert [stage["done"] for stage in told["stages"]] == [3, 9]
-    assert "The run is whole." in small.call("status", out).stdout
-    done = small.call("report", out, "--out", tmp_path / "page.html", "--check")
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'page.html'}\n")
+    assert "The run is whole." in call("status", out).stdout
+    done = call("report", out, "--out", tmp_path / "page.html", "--check")
+    assert done.stdout == f"{tmp_path / 'page.html'}\n"
     assert (tmp_path / "page.html").is_file()
-    predicted = small.call("predict", out, study)
-    assert predicted.returncode == 0
-    assert len(predicted.stdout.splitlines()) == 121
+    assert len(call("predict", out, study).stdout.splitlines()) == 121
 
 
 def test_the_same_command_again_says_the_same(study, undisturbed):
     out, first = undisturbed
     before = (out / "ledger.journal").read_bytes()
-    again = small.call("run", study, "--out", out, *small.OPTIONS, "--json")
+    again = call("run", study, "--out", out, *small.OPTIONS, "--json")
     assert json.loads(again.stdout) == json.loads(first.stdout)
     assert (out / "ledger.journal").read_bytes() == before
 
@@ -131,16 +137,14 @@ def test_the_same_command_again_says_the_same(study, undisturbed):
 def test_other_options_are_refused_in_the_folder(study, undisturbed):
     out, _ = undisturbed
     before = (out / "ledger.journal").read_bytes()
-    done = small.call("run", study, "--out", out, *small.OPTIONS, "--keep", 2)
-    assert done.returncode == 1
+    done = call("run", study, "--out", out, *small.OPTIONS, "--keep", 2, code=1)
     assert "keep: 1 there, 2 now" in done.stderr
     assert (out / "ledger.journal").read_bytes() == before
 
 
 def test_a_dry_run_writes_nothing(study, tmp_path):
     out = tmp_path / "none"
-    done = small.call("run", study, "--out", out, *small.OPTIONS, "--dry-run", "--json")
-    assert done.returncode == 0, done.stderr
+    done = call("run", study, "--out", out, *small.OPTIONS, "--dry-run", "--json")
     (told,) = json.loads(done.stdout)
     assert told["trials"] == small.TRIALS
     assert told["plan"]["seconds"] > 0
