@@ -110,14 +110,13 @@ def test_progress_of_a_run_is_readable_on_80_columns(short):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_a_fit_and_a_look_at_data_fit_80_columns(short):
+def test_a_fit_and_an_error_fit_80_columns(short):
     study = small.write_study(short / "study.npz")
     terminal = Terminal()
     assert terminal.run("fit", study, "--model", short / "m", "--max-epochs", 40) == 0
     assert terminal.shots("training ━", "/40", "loss ", "best validation", "left")
-    assert terminal.run("inspect", study, "--quick") == 0
-    assert terminal.run("predict", short / "m", study, "--out", short / "p.csv") == 0
-    assert terminal.run("status", short / "m") == 1
+    assert terminal.run("inspect", short / "nothing.npz") == 1
+    assert "Error: " in terminal.seen[-1]
     assert terminal.longest() <= COLUMNS
 
 
