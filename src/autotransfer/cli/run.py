@@ -222,10 +222,10 @@ def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:
     shown = {
         "setting": "setting",
         "chosen": "chosen",
-        "validation_lower_quartile": "validation, lower quartile",
-        "test_mean": "test, mean",
-        "test_lower_quartile": "lower quartile",
+        "validation_lower_quartile": "validation q25",
+        "test_mean": "test mean",
+        "test_lower_quartile": "test q25",
     }
     rows: Any = auto.candidates_[list(shown)].rename(columns=shown).to_dict("records")
-    print_table(rows, "Balanced accuracy of subjects")
+    print_table(rows, "Balanced accuracy over subjects (q25: lower quartile)")
     print(f"model:  {files.model}\nreport: {page}")

@@ -184,7 +184,9 @@ class Procedure:
         if key in recorded and self.folder.has_model(key):
             return
         self.show.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
+        self.show.stage("refit", 1, ())
         result = self._submit_refit(trial)
+        self.show.step()
         self.folder.write_model(key, result.pop("files"))
         if key not in recorded:
             self.ledger.record(

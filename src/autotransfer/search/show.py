@@ -26,6 +26,8 @@ STAGES = {
     "portrait": "looking at the latents",
 }
 
+OF_TRIALS = ("search", "crossval")
+
 BASE = str(BASELINE)
 
 
@@ -137,10 +139,10 @@ class Show:
     def _facts(self) -> list[str]:
         """How it goes; the best censor so far; the baseline."""
         left = self._left()
-        going = [f"{self._running} running", f"{self._failed} failed"]
-        if left:
-            going.append(f"about {duration(left)} left")
-        facts = [", ".join(going)]
+        going = [f"about {duration(left)} left"] if left else []
+        if self._stage in OF_TRIALS:
+            going = [f"{self._running} running", f"{self._failed} failed", *going]
+        facts = [", ".join(going or ["done" if self._fresh else "starting"])]
         censored = {n: v for n, v in self._scores.items() if n != BASE}
         if censored:
             best = max(censored, key=lambda n: float(np.mean(censored[n])))
