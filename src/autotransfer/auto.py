@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Self
@@ -16,28 +17,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import BudgetError, SettingError, some
 from autotransfer.report.portrait import portrait
 from autotransfer.search import results, selection
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
+from autotransfer.search.forecast import Forecast, forecast
 from autotransfer.search.ledger import Ledger
 from autotransfer.search.problem import Problem
-from autotransfer.search.procedure import (
-    Procedure,
-    Wishes,
-    describe,
-    measure_costs,
-    plan_for,
-)
+from autotransfer.search.procedure import Procedure
 from autotransfer.search.run_folder import RunFolder, trial_table
 from autotransfer.search.show import Show
 from autotransfer.search.space import Space
 from autotransfer.search.starter import Starter
 from autotransfer.search.trial import PROTOCOL, digest
+from autotransfer.search.wishes import Wishes
 from autotransfer.training import CensoredClassifier, settings
 from autotransfer.training.given import SignalEstimator, check_given
-from autotransfer.training.progress import duration
 
 STRATEGIES = ("grid", "tpe")
 
@@ -236,22 +232,28 @@ class AutoTransfer(SignalEstimator):
         A few training steps of every kind of setting are timed; no trial is run and nothing is
         written.
         """
+        (found,) = self.forecast(X, y, subject, budgets=[self.budget])
+        if found.plan is None:
+            raise BudgetError(found.words)
+        print(found)
+        return found.plan
+
+    def forecast(
+        self, X: Any, y: Any, subject: Any = None, *, budgets: Sequence[Any] = (None,)
+    ) -> list[Forecast]:
+        """Say what runs with several budgets would be; costs are measured once, nothing is printed.
+
+        Parameters
+        ----------
+        X, y, subject
+            As for `fit`.
+        budgets : sequence
+            Times, as for `budget`; None for a run without one.
+        """
         problem = self._problem(X, y, subject)
-        wishes = self._wishes(problem)
-        show = Show(bool(self.verbose))
-        with show, self._starter(problem, None) as start:
-            engine, handle = start()
-            costs = measure_costs(wishes, engine, handle, show)
-            workers = engine.n_workers
-        plan = results.whole_plan(wishes, costs, workers)
-        if wishes.budget is not None:
-            plan = plan_for(wishes, costs, max(wishes.budget - costs.seconds, 1.0), workers)
-        memory = results.memory(problem, workers)
-        print(
-            f"{describe(plan, wishes)}, {duration(plan.seconds)} with {workers} worker(s), about "
-            f"{memory / 2**30:.1f} GB of memory"
-        )
-        return plan
+        given = [None if budget is None else parse_budget(budget) for budget in budgets]
+        starter, show = self._starter(problem, None), Show(bool(self.verbose))
+        return forecast(problem, self._wishes(problem), starter, show, given)
 
     def _problem(self, X: Any, y: Any, subject: Any) -> Problem:
         """Check the data and the options that all trials share."""

@@ -103,6 +103,28 @@ def read_npz(path: atomic.PathLike) -> SubjectDataset:
         )
 
 
+def read_signals(path: atomic.PathLike) -> TrialArray | None:
+    """Read the signals of a ``.npz`` file that has X alone: those of a new person, to predict.
+
+    Returns
+    -------
+    TrialArray or None
+        Trials x channels x times; None if the file has labels and subjects, for `read_npz`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     np.savez(Path(there) / "new.npz", X=np.ones((4, 2, 9)))
+    ...     read_signals(Path(there) / "new.npz").shape
+    (4, 2, 9)
+    """
+    with _Arrays(Path(path).expanduser(), needed=("X",)) as arrays:
+        if all(key in arrays.archive.files for key in NEEDED):
+            return None
+        return TrialArray(as_trials(arrays["X"]).base, scale=arrays.number("scale"))
+
+
 def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
     """Write a data set to a ``.npz`` file, all at once: a crash leaves the old file or none.
 
@@ -143,7 +165,7 @@ def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
 class _Arrays:
     """The arrays of a ``.npz`` file, each read when asked for, with errors that name the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, needed: tuple[str, ...] = NEEDED) -> None:
         if not path.is_file():
             raise SourceError(f"There is no file {path}. Check the path.")
         self.path = path
@@ -160,12 +182,12 @@ class _Arrays:
                 "with numpy.savez(path, X=X, y=y, subject=subject)."
             )
         self.archive = opened
-        missing = [key for key in NEEDED if key not in opened.files]
+        missing = [key for key in needed if key not in opened.files]
         if missing:
             opened.close()
             raise SourceError(
                 f"{path} lacks {some(missing)}. It holds: {some(opened.files, 40) or 'nothing'}. "
-                f"Needed are: {some(NEEDED)}."
+                f"Needed are: {some(needed)}."
             )
 
     def __enter__(self) -> _Arrays:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.decomposition import PCA
-from sklearn.manifold import TSNE
 
 from autotransfer.data.splits import Fold
 from autotransfer.encoder.split import split_latent
@@ -117,6 +115,10 @@ def _two_dimensions(latent: Floats, seed: int) -> Floats:
     scaled = (latent - latent.mean(0)) / max(float(latent.std()), 1e-12)
     if not scaled.any():
         return np.zeros((len(latent), 2))
+    # Imported when there is something to draw: they make up a tenth of what importing us takes.
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+
     if len(latent) < 50:
         return np.asarray(PCA(2, random_state=seed).fit_transform(scaled))
     layout = TSNE(init="pca", perplexity=min(30.0, len(latent) / 4), random_state=seed)

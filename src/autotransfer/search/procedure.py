@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,82 +15,16 @@ from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.driver import TRIES, Driver
 from autotransfer.search.engine import Engine, Handle
+from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.selection import Choice, Scored, best_of_each, choose, promoted
 from autotransfer.search.setting import BASELINE, Setting
 from autotransfer.search.show import Show
-from autotransfer.search.space import Space
 from autotransfer.search.tpe import BATCH, suggest
 from autotransfer.search.trial import Trial, digest
-from autotransfer.search.work import cost, refit
-from autotransfer.training.progress import duration
-
-CALIBRATION_STEPS = 24
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a run is asked to do, before anything is known of its cost.
-
-    Parameters
-    ----------
-    space : Space
-        Settings to search.
-    strategy : {"grid", "tpe"}
-        How to walk through it.
-    n_settings : int, optional
-        Settings to try; all of a grid, 60 with TPE.
-    prune : bool
-        Whether to drop hopeless settings on the way.
-    keep : int
-        Settings of each measure to cross-validate.
-    n_folds, n_seeds, max_epochs, n_subjects : int
-        Of the cross-validation; of the classifier; of the data.
-    rule : str
-        Of selection.
-    validation : int or None
-        Subjects that validate in the refit; None takes the epochs from the cross-validation.
-    budget : float, optional
-        Seconds.
-    seed : int
-        Of the choice of settings.
-    """
-
-    space: Space
-    strategy: str
-    n_settings: int | None
-    prune: bool
-    keep: int
-    n_folds: int
-    n_seeds: int
-    max_epochs: int
-    n_subjects: int
-    rule: str
-    validation: int | None
-    budget: float | None
-    seed: int
-
-    def settings(self, n: int | None) -> list[Setting]:
-        """Baseline, and the n settings that a grid search would try."""
-        return [BASELINE, *self.space.spread(n, self.seed)]
-
-    @property
-    def most(self) -> int:
-        """Settings at most."""
-        if self.n_settings is not None:
-            return self.n_settings
-        return 60 if self.strategy == "tpe" else len(list(self.space.grid()))
-
-    @property
-    def least(self) -> int:
-        """Settings at least: one for each measure and mode."""
-        return min(self.most, len(self.space.measures) * len(self.space.modes))
-
-    def plan(self) -> Plan:
-        """Give what is done without a budget."""
-        rungs = budgets.rungs_of(self.max_epochs, self.prune)
-        return Plan(self.most, rungs, self.keep, self.n_folds, self.n_seeds)
+from autotransfer.search.wishes import Wishes, describe, describe_crossval, plan_for
+from autotransfer.search.work import refit
 
 
 class Procedure:
@@ -251,7 +184,9 @@ class Procedure:
         if key in recorded and self.folder.has_model(key):
             return
         self.show.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
+        self.show.stage("refit", 1, ())
         result = self._submit_refit(trial)
+        self.show.step()
         self.folder.write_model(key, result.pop("files"))
         if key not in recorded:
             self.ledger.record(
@@ -325,36 +260,6 @@ class Procedure:
         return max(1, round(float(np.median(best))))
 
 
-def measure_costs(
-    wishes: Wishes,
-    engine: Engine,
-    handle: Handle,
-    show: Show,
-    result: Callable[[Future[Any]], Any] = Future.result,
-) -> Costs:
-    """Measure a few training steps of every kind of setting, as many at once as trials will be."""
-    kinds: dict[str, Setting] = {}
-    for setting in wishes.settings(None):
-        kinds.setdefault(budgets.kind_of(setting), setting)
-    show.stage("cost", len(kinds), ())
-    # The first trial of each worker imports torch: that is not part of any trial's cost.
-    first = Trial(BASELINE, 0, wishes.n_folds, 0, 1).to_json()
-    for warm in [engine.submit(cost, handle, first, 2) for _ in range(engine.n_workers)]:
-        result(warm)
-    futures = {}
-    for kind, setting in kinds.items():
-        trial = Trial(setting, 0, wishes.n_folds, 0, 1).to_json()
-        futures[kind] = engine.submit(cost, handle, trial, CALIBRATION_STEPS)
-    found = {}
-    for kind, future in futures.items():
-        found[kind] = result(future)
-        show.step()
-    return Costs(
-        {kind: one["epoch"] for kind, one in found.items()},
-        {kind: one["fixed"] for kind, one in found.items()},
-    )
-
-
 def updated(costs: Costs, entries: list[Entry]) -> Costs:
     """Put what trials really took in the place of what was measured before them."""
     epoch, fixed = dict(costs.epoch), dict(costs.fixed)
@@ -367,33 +272,3 @@ def updated(costs: Costs, entries: list[Entry]) -> Costs:
     for kind, values in seen.items():
         epoch[kind], fixed[kind] = (float(v) for v in np.mean(values, axis=0))
     return Costs(epoch, fixed, costs.seconds)
-
-
-def plan_for(wishes: Wishes, costs: Costs, left: float, workers: int) -> Plan:
-    """Find the most thorough plan that fits the time."""
-    return budgets.fit_budget(
-        left, workers, wishes.settings, costs, wishes.plan(), wishes.least, wishes.prune
-    )
-
-
-def describe(plan: Plan, wishes: Wishes) -> str:
-    """Say what a plan does, in words."""
-    n = len(wishes.space.measures) * plan.keep + 1
-    pruned = f" (rungs at {', '.join(map(str, plan.rungs))})" if len(plan.rungs) > 1 else ""
-    words = (
-        f"plan: search of {plan.n_settings} settings and the uncensored baseline, at most "
-        f"{plan.epochs} epochs{pruned}; then at most {n} candidates on {plan.n_folds} folds"
-    )
-    if plan.n_seeds > 1:
-        words += f" with {plan.n_seeds} seeds"
-    # The search has trained the candidates on the first fold already.
-    words += f": {plan.n_settings + 1 + n * (plan.n_folds * plan.n_seeds - 1)} trials"
-    return words + (f", about {duration(plan.seconds)}" if plan.seconds else "")
-
-
-def describe_crossval(plan: Plan, candidates: list[Setting]) -> str:
-    """Say what the cross-validation does."""
-    return (
-        f"cross-validation of {len(candidates)} candidates on {plan.n_folds} folds, "
-        f"{plan.n_seeds} seed(s), at most {plan.epochs} epochs, about {duration(plan.seconds)}"
-    )

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from autotransfer.search import budget as budgets
-from autotransfer.search.budget import Costs, Plan
+from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
-from autotransfer.search.problem import Problem
-from autotransfer.search.procedure import Wishes
 from autotransfer.search.selection import Choice, Scored, by_subject, describe, lookup_rule
 from autotransfer.search.setting import BASELINE, Setting
-from autotransfer.search.starter import WORKER_MEMORY
 
 
 def candidate_table(choice: Choice, scored: list[Scored]) -> pd.DataFrame:
@@ -94,23 +89,3 @@ def _score(one: dict[str, Any]) -> str:
     if test["mean"] is None:
         return "no score"
     return f"balanced accuracy {test['mean']:.3f} (lower quartile {test['lower_quartile']:.3f})"
-
-
-def whole_plan(wishes: Wishes, costs: Costs, workers: int) -> Plan:
-    """Estimate a run without a budget."""
-    plan = wishes.plan()
-    tried = wishes.settings(plan.n_settings)
-    candidates = budgets.candidates_guess(tried, plan.keep, costs)
-    work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep)
-    work += budgets.crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
-    longest = max(costs.trial(c, plan.epochs) for c in candidates)
-    work += budgets.afterwards_seconds(longest, workers)
-    return replace(plan, seconds=work / workers)
-
-
-def memory(problem: Problem, workers: int) -> int:
-    """Estimate the memory of a run: each worker keeps its signals, if they fit its budget."""
-    n, channels, times = problem.X.shape
-    kept = min(4 * n * channels * times, int(problem.options.get("memory_budget", 2**62)))
-    # Statistics that EEGNet prepares take up to as much again.
-    return workers * (WORKER_MEMORY + 2 * kept)

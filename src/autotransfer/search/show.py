@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.text import Text
+from rich.console import Console
 
 from autotransfer.search.ledger import Entry
-from autotransfer.search.setting import Setting
+from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.training.live import LiveView
 from autotransfer.training.progress import duration
 
 STAGES = {
@@ -27,6 +25,10 @@ STAGES = {
     "refit": "refitting",
     "portrait": "looking at the latents",
 }
+
+OF_TRIALS = ("search", "crossval")
+
+BASE = str(BASELINE)
 
 
 class Show:
@@ -46,36 +48,28 @@ class Show:
         self._heartbeat, self._beat = heartbeat, 0.0
         self._console = Console(stderr=True) if shown else None
         self._every, self._last = every, time.monotonic()
-        self._live: Live | None = None
-        self._bar: Progress | None = None
+        self._view: LiveView | None = None
         self._scores: dict[str, list[float]] = {}
         self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
         self._fresh, self._start = 0, time.monotonic()
         if self._console is not None and self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                console=self._console,
-            )
-            self._task = self._bar.add_task("", total=1)
-            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._view = LiveView(self._console)
 
     def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
+        if self._view is not None:
+            self._view.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        if self._view is not None:
+            self._view.stop()
 
     def say(self, words: str) -> None:
         """Print a line."""
         if self._console is None:
             return
-        if self._live is not None:
-            self._console.print(words, highlight=False)
+        if self._view is not None:
+            self._console.print(words, highlight=False, markup=False)
         else:
             print(f"autotransfer: {words}", file=sys.stderr, flush=True)
 
@@ -119,7 +113,7 @@ class Show:
     def tick(self) -> None:
         """Let time be seen to pass."""
         self._sign_of_life()
-        if self._live is not None or time.monotonic() - self._last >= self._every:
+        if self._view is not None or time.monotonic() - self._last >= self._every:
             self._draw()
 
     def _sign_of_life(self) -> None:
@@ -142,19 +136,20 @@ class Show:
     def _words(self) -> str:
         return STAGES.get(self._stage, self._stage)
 
-    def _note(self) -> str:
-        """Best so far against the baseline, and the time left."""
-        parts = [f"{self._running} running", f"{self._failed} failed"]
-        censored = {n: v for n, v in self._scores.items() if n != "uncensored"}
+    def _facts(self) -> list[str]:
+        """How it goes; the best censor so far; the baseline."""
+        left = self._left()
+        going = [f"about {duration(left)} left"] if left else []
+        if self._stage in OF_TRIALS:
+            going = [f"{self._running} running", f"{self._failed} failed", *going]
+        facts = [", ".join(going or ["done" if self._fresh else "starting"])]
+        censored = {n: v for n, v in self._scores.items() if n != BASE}
         if censored:
             best = max(censored, key=lambda n: float(np.mean(censored[n])))
-            parts.append(f"best {best} {_spread(censored[best])}")
-        if "uncensored" in self._scores:
-            parts.append(f"uncensored {_spread(self._scores['uncensored'])}")
-        left = self._left()
-        if left:
-            parts.append(f"about {duration(left)} left")
-        return ", ".join(parts)
+            facts.append(f"best so far {_spread(censored[best])} {best}")
+        if BASE in self._scores:
+            facts.append(f"baseline    {_spread(self._scores[BASE])} {BASE}")
+        return facts
 
     def _left(self) -> float | None:
         """Seconds to the end of the stage, from what its trials took so far."""
@@ -166,14 +161,12 @@ class Show:
     def _draw(self) -> None:
         if self._console is None or not self._stage:
             return
-        if self._live is not None and self._bar is not None:
-            self._bar.update(
-                self._task, description=self._words(), total=self._total, completed=self._done
-            )
-            self._live.update(Group(self._bar, Text(self._note())), refresh=True)
+        if self._view is not None:
+            self._view.draw(self._words(), self._done, self._total, self._facts())
         elif time.monotonic() - self._last >= self._every or self._done == self._total:
             self._last = time.monotonic()
-            self.say(f"{self._words()}: {self._done}/{self._total}, {self._note()}")
+            facts = ", ".join(" ".join(fact.split()) for fact in self._facts())
+            self.say(f"{self._words()}: {self._done}/{self._total}, {facts}")
 
 
 def _spread(values: list[float]) -> str:

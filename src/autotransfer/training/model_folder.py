@@ -53,15 +53,7 @@ def write_model(
     overwrite : bool
         Whether a model folder of that name is replaced.
     """
-    if path.exists() and not (overwrite and _replaceable(path)):
-        raise ModelFolderError(
-            f"{path} already exists"
-            + ("" if _replaceable(path) else " and is not a model folder, so it is not replaced")
-            + ". Give another path"
-            + (", or overwrite=True." if _replaceable(path) else ".")
-        )
-    if not path.absolute().parent.is_dir():
-        raise ModelFolderError(f"There is no folder {path.absolute().parent} to save in. Make it.")
+    check_target(path, overwrite)
     texts = {}
     for name in DOCUMENTS:
         try:
@@ -83,6 +75,27 @@ def write_model(
         digests = {file.name: _digest(file) for file in sorted(folder.iterdir())}
         manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def check_target(path: Path, overwrite: bool) -> None:
+    """See that a model folder can be written there, which is best known before training.
+
+    Parameters
+    ----------
+    path : Path
+        Folder to make.
+    overwrite : bool
+        Whether a model folder of that name may be replaced.
+    """
+    if path.exists() and not (overwrite and _replaceable(path)):
+        raise ModelFolderError(
+            f"{path} already exists"
+            + ("" if _replaceable(path) else " and is not a model folder, so it is not replaced")
+            + ". Give another path"
+            + (", or overwrite=True (--overwrite)." if _replaceable(path) else ".")
+        )
+    if not path.absolute().parent.is_dir():
+        raise ModelFolderError(f"There is no folder {path.absolute().parent} to save in. Make it.")
 
 
 def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

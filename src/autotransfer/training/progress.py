@@ -7,11 +7,12 @@ import time
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from autotransfer.training.live import LiveView
 
 
 class EpochProgress:
-    """A live line on a terminal, a plain line now and then in a log, or nothing.
+    """A live view on a terminal, a plain line now and then in a log, or nothing.
 
     Parameters
     ----------
@@ -28,28 +29,19 @@ class EpochProgress:
         self._max, self._every = max_epochs, every
         self._start = self._last = time.monotonic()
         self._done_before: int | None = None
-        self._bar: Progress | None = None
+        self._view: LiveView | None = None
         self._console = Console(stderr=True) if shown else None
         if self._console is not None and self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("training"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
-                TimeElapsedColumn(),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("", total=max_epochs, note="")
+            self._view = LiveView(self._console)
 
     def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
+        if self._view is not None:
+            self._view.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._view is not None:
+            self._view.stop()
 
     def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
         """Tell that an epoch is done."""
@@ -59,17 +51,20 @@ class EpochProgress:
         if self._done_before is None:
             self._done_before = epoch - 1
         per_epoch = (now - self._start) / (epoch - self._done_before)
-        note = f"loss {loss:.3f}"
-        left = self._max - epoch
+        notes = [f"loss {loss:.3f}"]
         if best is not None and patience_left is not None:
-            note += f", best validation {best:.3f}, stops in {patience_left} unless better"
+            notes.append(f"best validation {best:.3f}, stops in {patience_left} unless better")
         # Early stopping can end it sooner, so this is a bound.
-        note += f", at most {duration(per_epoch * left)} left"
-        if self._bar is not None:
-            self._bar.update(self._task, completed=epoch, note=note)
+        notes.append(f"at most {duration(per_epoch * (self._max - epoch))} left")
+        if self._view is not None:
+            # Epochs of small data take less time than drawing them.
+            if now - self._last >= 0.1 or epoch == self._max:
+                self._last = now
+                self._view.draw("training", epoch, self._max, notes)
         elif now - self._last >= self._every:
             self._last = now
-            print(f"autotransfer: epoch {epoch}/{self._max}, {note}", file=sys.stderr, flush=True)
+            words = ", ".join([f"epoch {epoch}/{self._max}", *notes])
+            print(f"autotransfer: {words}", file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,63 @@
+"""The application: its commands, its help, its version."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autotransfer._version import __version__
+from autotransfer.cli.careful import EXIT_CODES, careful
+from autotransfer.cli.datasets import datasets
+from autotransfer.cli.export import export
+from autotransfer.cli.fit import fit
+from autotransfer.cli.inspect_data import inspect_data
+from autotransfer.cli.leak import leak
+from autotransfer.cli.predict import predict
+from autotransfer.cli.run import run
+from autotransfer.cli.status import report, status
+
+_CODES = "\n\n".join(f"{code}: {words}." for code, words in EXIT_CODES.items())
+
+app = typer.Typer(
+    name="autotransfer",
+    help="Models of biosignals (EEG, EMG, ECoG) that work on people they have never seen.",
+    epilog=f"Exit codes:\n\n{_CODES}",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    # Errors are ours to tell; a traceback comes with --debug.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("inspect")(careful(inspect_data))
+app.command("run")(careful(run))
+app.command("status")(careful(status))
+app.command("report")(careful(report))
+app.command("fit")(careful(fit))
+app.command("predict")(careful(predict))
+app.command("leakage")(careful(leak))
+app.command("export")(careful(export))
+app.command("datasets")(careful(datasets))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _everything(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    # The docstring would take the place of the help above.
+    del version
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="autotransfer")

@@ -1,0 +1,196 @@
+"""`autotransfer inspect`: what data are, what is doubtful, and what a run will cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from autotransfer.cli import options as opt
+from autotransfer.cli.forecast import print_forecasts
+from autotransfer.cli.heat import heat_map
+from autotransfer.cli.out import console, print_json, tell, working
+from autotransfer.errors import AutoTransferError
+
+if TYPE_CHECKING:
+    from autotransfer.data import Report, SubjectDataset
+    from autotransfer.report import Leakage
+    from autotransfer.search.forecast import Forecast
+
+BUDGETS = (None, "1h")
+
+
+def inspect_data(
+    data: opt.Data,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Do not probe the signals, do not measure costs.")
+    ] = False,
+    normalise: opt.Normalise = "channel",
+    encoder: opt.Encoder = "eegnet",
+    sfreq: opt.Sfreq = None,
+    max_epochs: opt.MaxEpochs = 500,
+    n_jobs: opt.NJobs = 1,
+    verbose: opt.Verbose = True,
+    as_json: opt.Json = False,
+) -> None:
+    """Look data over before hours are spent on them.
+
+    Shows what the data are, trials of every subject and class, what is
+    doubtful, how well people can be told apart by the signals before any
+    training, and what a run will cost here, without a budget and in an hour.
+
+    [bold]Examples[/bold]
+
+      autotransfer inspect gestures.npz
+      autotransfer inspect gestures.npz --quick --json
+    """
+    with working("loading"):
+        import autotransfer as at
+
+        loaded = at.load(data)
+    with working("reading the signals"):
+        findings = at.check(loaded)
+    if not as_json:
+        _print_data(loaded, findings)
+    probe: Leakage | str | None = None
+    costs: list[Forecast] | str | None = None
+    if not quick:
+        probe = _probe(loaded, findings)
+        if not as_json:
+            _print_probe(probe)
+        auto = at.AutoTransfer(
+            classifier=at.CensoredClassifier(
+                normalise=normalise,
+                encoder=encoder,
+                sfreq=opt.sampling_rate(sfreq, loaded),
+                max_epochs=max_epochs,
+            ),
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        costs = _costs(auto, loaded)
+        if not as_json:
+            _print_costs(costs)
+    if as_json:
+        print_json(_as_json(loaded, findings, probe, costs))
+
+
+def about(data: SubjectDataset) -> dict[str, Any]:
+    """Say what data are, in figures."""
+    base = data.trials.base
+    n = data.n_trials * data.n_channels * data.n_times
+    return {
+        "trials": data.n_trials,
+        "subjects": len(data.subject_ids),
+        "classes": len(data.labels),
+        "channels": data.n_channels,
+        "times": data.n_times,
+        "sfreq": data.sfreq,
+        "seconds": None if data.sfreq is None else data.n_times / data.sfreq,
+        "dtype": str(base.dtype),
+        "bytes": n * base.dtype.itemsize,
+        "bytes_as_float32": 4 * n,
+    }
+
+
+def _print_data(data: SubjectDataset, findings: Report) -> None:
+    facts = about(data)
+    rate = "rate unknown (give --sfreq)"
+    if data.sfreq is not None:
+        rate = f"{data.sfreq:g} Hz, {facts['seconds']:.3g} s a trial"
+    out = console()
+    out.print(
+        f"{facts['trials']} trials of {facts['subjects']} subjects, {facts['classes']} classes"
+    )
+    out.print(f"{facts['channels']} channels x {facts['times']} times, {rate}")
+    out.print(
+        f"stored as {facts['dtype']}: {_size(facts['bytes'])}; in training "
+        f"{_size(facts['bytes_as_float32'])}"
+    )
+    names = [str(name) for name in data.subject_names]
+    classes = [str(name) for name in data.class_names]
+    out.print("trials of each subject and class:")
+    out.print(heat_map(data.counts(), names, classes, out))
+    for line in str(findings).splitlines():
+        tell(line, style="bold red" if line.startswith("error") else "")
+
+
+def _size(n: float) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> _size(512), _size(3 * 2**20)
+    ('0.5 kB', '3.0 MB')
+    """
+    for unit in ("kB", "MB"):
+        n /= 1024
+        if n < 1000:
+            return f"{n:.1f} {unit}"
+    return f"{n / 1024:.1f} GB"
+
+
+def _probe(data: SubjectDataset, findings: Report) -> Leakage | str:
+    """Probe the raw signals; or say why not."""
+    if findings.errors:
+        return "Mend the errors above first."
+    from autotransfer.report.signal_probe import signal_leakage
+
+    try:
+        with working("probing the signals"):
+            return signal_leakage(data)
+    except AutoTransferError as error:
+        return str(error)
+
+
+def _print_probe(found: Leakage | str) -> None:
+    if isinstance(found, str):
+        tell(f"How well people can be told apart is not known. {found}")
+        return
+    best = found.best.accuracy
+    told = "can be told apart" if found.best.above_chance.low > 0 else "cannot be told apart"
+    tell(
+        f"Before any training, people {told} by channel variances and band powers: a probe names "
+        f"the right one of {len(found.subjects)} in {best.value:.0%} of trials "
+        f"[{best.low:.0%}, {best.high:.0%}], chance is {found.chance:.0%}."
+    )
+
+
+def _costs(auto: Any, data: SubjectDataset) -> list[Forecast] | str:
+    """Measure what runs cost; or say why not."""
+    try:
+        found: list[Forecast] = auto.forecast(data.X, data.y, subject=data.subject, budgets=BUDGETS)
+        return found
+    except AutoTransferError as error:
+        return str(error)
+
+
+def _print_costs(found: list[Forecast] | str) -> None:
+    if isinstance(found, str):
+        tell(f"What a run will cost is not known. {found}")
+    else:
+        print_forecasts(found)
+
+
+def _as_json(
+    data: SubjectDataset,
+    findings: Report,
+    probe: Leakage | str | None,
+    costs: list[Forecast] | str | None,
+) -> dict[str, Any]:
+    def or_error(found: Any, make: Any) -> Any:
+        if found is None:
+            return None
+        return {"error": found} if isinstance(found, str) else make(found)
+
+    return {
+        **about(data),
+        "channel_names": list(data.channels),
+        "class_names": data.class_names,
+        "subject_names": data.subject_names,
+        "counts": data.counts(),
+        "findings": [asdict(one) for one in findings],
+        "signal_leakage": or_error(probe, lambda one: one.to_dict()),
+        "costs": or_error(costs, lambda all_: [one.to_json() for one in all_]),
+    }

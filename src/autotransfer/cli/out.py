@@ -1,0 +1,112 @@
+"""What commands print: results on stdout, words on stderr, and nothing else beside JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+LOG_WIDTH = 200
+"""Columns where there is no terminal: tables in a file must not be folded."""
+
+
+def console() -> Console:
+    """Make the console of results: stdout."""
+    terminal = sys.stdout.isatty()
+    return Console(width=None if terminal else LOG_WIDTH, highlight=False, markup=False)
+
+
+def frame(out: Console) -> box.Box:
+    """Choose the lines of a table: plain characters where there is no terminal."""
+    return box.ROUNDED if out.is_terminal else box.ASCII
+
+
+def tell(words: str, style: str = "") -> None:
+    """Print a result in words."""
+    _print(console(), words, style)
+
+
+def say(words: str) -> None:
+    """Tell a person something that is no result: on stderr."""
+    _print(Console(stderr=True, highlight=False, markup=False), words)
+
+
+def _print(out: Console, words: str, style: str = "") -> None:
+    # A terminal would break lines within words; in a file a line is a line.
+    out.print(Text(words, style=style), soft_wrap=not out.is_terminal)
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """Show that something goes on that takes a while and cannot tell how long."""
+    err = Console(stderr=True)
+    if err.is_terminal:
+        with err.status(words):
+            yield
+    else:
+        say(f"autotransfer: {words}")
+        yield
+
+
+def print_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> None:
+    """Print a table; numbers stand to the right."""
+    if not rows:
+        return
+    out = console()
+    if title:
+        out.print(title)
+    table = Table(box=frame(out))
+    for name, value in rows[0].items():
+        table.add_column(name, justify="right" if _is_number(value) else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    out.print(table)
+
+
+def _cell(value: Any) -> Text | str:
+    if isinstance(value, Text):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def print_json(found: Any) -> None:
+    """Print JSON, alone on stdout."""
+    print(json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Turn what JSON cannot hold into what it can; what is not a finite number becomes null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain({"a": np.float32(0.5), "b": (float("nan"), np.arange(2))})
+    {'a': 0.5, 'b': [None, [0, 1]]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, bool | int | str | None):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        return plain(value.tolist())
+    return str(value)

@@ -1,0 +1,131 @@
+"""`autotransfer predict`: labels of trials, of people known or new."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from autotransfer.cli.model import load_model
+from autotransfer.cli.options import Data, Json, Model
+from autotransfer.cli.out import print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from autotransfer.data import SubjectDataset, TrialArray
+
+
+def predict(
+    source: Model,
+    data: Data,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV file to write, instead of stdout."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Predict the label of every trial, with the probability of each class, as CSV.
+
+    A .npz file need hold nothing but X. If the data have labels, the balanced
+    accuracy of each subject is shown too.
+
+    [bold]Examples[/bold]
+
+      autotransfer predict runs/gestures new_person.npz > predicted.csv
+      autotransfer predict gestures.model new.npz --out predicted.csv --json
+    """
+    with working("loading"):
+        model = load_model(source)
+        signals, labelled = _load(data)
+    with working("predicting"):
+        probabilities = model.predict_proba(signals)
+    classes = model.classes_.tolist()
+    predicted = [classes[code] for code in probabilities.argmax(1)]
+    scores = None if labelled is None else subject_scores(labelled, predicted, model.classes_)
+    table = _csv(predicted, probabilities, classes)
+    if out is not None:
+        from autotransfer.data import atomic
+
+        atomic.write_bytes(out, table.encode())
+    if as_json:
+        found: dict[str, Any] = {"n_trials": len(predicted), "classes": classes}
+        if out is None:
+            found |= {"predicted": predicted, "probabilities": probabilities}
+        else:
+            found |= {"out": str(out)}
+        print_json(found | {"balanced_accuracy": scores})
+        return
+    if out is None:
+        sys.stdout.write(table)
+    _show(scores, beside_csv=out is None)
+
+
+def _load(data: str) -> tuple[TrialArray | Any, SubjectDataset | None]:
+    """Load signals, and their labels if there are any."""
+    from autotransfer.data import load
+    from autotransfer.data.npz import read_signals
+
+    path = Path(data).expanduser()
+    if path.suffix.lower() == ".npz" and path.is_file():
+        signals = read_signals(path)
+        if signals is not None:
+            return signals, None
+    loaded = load(data)
+    return loaded.X, loaded
+
+
+def _csv(predicted: list[Any], probabilities: npt.NDArray[np.float64], classes: list[Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", "predicted", *(f"probability of {label}" for label in classes)])
+    for trial, (label, row) in enumerate(zip(predicted, probabilities.tolist(), strict=True)):
+        writer.writerow([trial, label, *(f"{value:.6g}" for value in row)])
+    return text.getvalue()
+
+
+def subject_scores(
+    data: SubjectDataset, predicted: list[Any], classes: npt.NDArray[Any]
+) -> dict[str, float] | None:
+    """Balanced accuracy of each subject, over the classes that the subject has.
+
+    Returns
+    -------
+    dict or None
+        Subject -> score; None if no label is one that the model knows.
+    """
+    import numpy as np
+
+    # By how they are written: a file may hold as text what was a number in training.
+    known = {str(label): code for code, label in enumerate(classes.tolist())}
+    true = np.array([known.get(str(label), -1) for label in data.y.tolist()])
+    right = true == np.array([known[str(label)] for label in predicted])
+    if not (true >= 0).any():
+        return None
+    scores = {}
+    for code, name in enumerate(data.subject_names):
+        mine = data.subject_code == code
+        there = np.unique(true[mine & (true >= 0)])
+        shares = [right[mine & (true == label)].mean() for label in there]
+        if shares:
+            scores[str(name)] = float(np.mean(shares))
+    return scores
+
+
+def _show(scores: dict[str, float] | None, beside_csv: bool) -> None:
+    """Show scores: on stdout, or in words on stderr if the CSV is there."""
+    if not scores:
+        return
+    mean = sum(scores.values()) / len(scores)
+    if not beside_csv:
+        rows = [{"subject": name, "balanced accuracy": value} for name, value in scores.items()]
+        print_table([*rows, {"subject": "mean", "balanced accuracy": mean}])
+        return
+    for name, value in scores.items():
+        say(f"balanced accuracy of subject {name}: {value:.3f}")
+    say(f"mean balanced accuracy of {len(scores)} subject(s): {mean:.3f}")

@@ -1,0 +1,94 @@
+"""`autotransfer status` and `autotransfer report`: how far a run is, and what it found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from autotransfer.cli.careful import STOPPED
+from autotransfer.cli.options import Check, Json, Run, Storage
+from autotransfer.cli.out import print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from autotransfer.search.status import RunStatus
+
+
+def status(run: Run, storage: Storage = None, check: Check = False, as_json: Json = False) -> None:
+    """Say how far a run is and how long it will take, also while it goes on.
+
+    [bold]Examples[/bold]
+
+      autotransfer status runs/gestures
+      autotransfer status runs/gestures --check --json
+    """
+    from autotransfer.search.status import read_status
+
+    found = read_status(Path(run), storage)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_table([_row(stage) for stage in found.stages])
+        print(_words(found))
+    if check and not found.whole:
+        raise typer.Exit(STOPPED)
+
+
+def _row(stage: Any) -> dict[str, Any]:
+    from autotransfer.search.show import STAGES
+
+    return {
+        "stage": STAGES[stage.name],
+        "planned": "not yet known" if stage.planned is None else str(stage.planned),
+        "done": stage.done,
+        "failed": stage.failed,
+    }
+
+
+def _words(found: RunStatus) -> str:
+    from autotransfer.training.progress import duration
+
+    if found.whole:
+        return "The run is whole."
+    if not found.alive:
+        return "The run is not whole, and nobody works on it: give the same command again."
+    left = "" if found.left is None else f"; this stage takes about {duration(found.left)} more"
+    return f"The run goes on{left}."
+
+
+def report(
+    run: Run,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write the page; in the run's folder if not."),
+    ] = None,
+    assets: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where to write figures and tables; beside the page if not."
+        ),
+    ] = None,
+    storage: Storage = None,
+    check: Check = False,
+) -> None:
+    """Write the report of a run, one HTML page, and print its path.
+
+    The page of a run that is not whole says so.
+
+    [bold]Examples[/bold]
+
+      autotransfer report runs/gestures
+      autotransfer report runs/gestures --out gestures.html --assets figures
+    """
+    with working("writing the report"):
+        from autotransfer.report import write_report
+        from autotransfer.search.status import read_status
+
+        whole = read_status(Path(run), storage).whole
+        page = write_report(Path(run), out, storage=storage, assets=assets)
+    if not whole:
+        say("The run is not whole, and its report says so.")
+    print(page)
+    if check and not whole:
+        raise typer.Exit(STOPPED)

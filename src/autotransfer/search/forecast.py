@@ -1,0 +1,153 @@
+"""What a run will cost on this machine: trials, hours and memory, before any trial is run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autotransfer.errors import BudgetError
+from autotransfer.search import budget as budgets
+from autotransfer.search.budget import Costs, Plan
+from autotransfer.search.engine import Engine, Handle
+from autotransfer.search.problem import Problem
+from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.show import Show
+from autotransfer.search.starter import WORKER_MEMORY, Starter
+from autotransfer.search.trial import Trial
+from autotransfer.search.wishes import Wishes, describe, n_trials, plan_for
+from autotransfer.search.work import cost
+
+CALIBRATION_STEPS = 24
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would be.
+
+    Parameters
+    ----------
+    budget : float or None
+        Seconds it may take.
+    plan : Plan or None
+        What would be done; None if nothing sensible fits the budget.
+    trials : int
+        Trials at most.
+    workers : int
+        Trials at once.
+    memory : int
+        Bytes, about.
+    words : str
+        The plan in words, or why there is none.
+    """
+
+    budget: float | None
+    plan: Plan | None
+    trials: int
+    workers: int
+    memory: int
+    words: str
+
+    def __str__(self) -> str:
+        if self.plan is None:
+            return self.words
+        size = f"{self.memory / 2**30:.1f} GB of memory"
+        return f"{self.words} with {self.workers} worker(s) and {size}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return vars(self) | {"plan": None if self.plan is None else self.plan.to_json()}
+
+
+def forecast(
+    problem: Problem,
+    wishes: Wishes,
+    starter: Starter,
+    show: Show,
+    given: Sequence[float | None],
+) -> list[Forecast]:
+    """Measure what training costs here, once, and plan runs with it.
+
+    Parameters
+    ----------
+    problem, wishes
+        The data and what to do with them.
+    starter : Starter
+        Starts the engine.
+    show : Show
+        Tells a person.
+    given : sequence of float or None
+        Budgets in seconds; None for a run without one.
+    """
+    began = time.monotonic()
+    with show, starter as start:
+        engine, handle = start()
+        costs = measure_costs(wishes, engine, handle, show)
+        workers = engine.n_workers
+    costs = replace(costs, seconds=time.monotonic() - began)
+    size = memory(problem, workers)
+    made = []
+    for budget in given:
+        try:
+            if budget is None:
+                plan = whole_plan(wishes, costs, workers)
+            else:
+                plan = plan_for(wishes, costs, max(budget - costs.seconds, 1.0), workers)
+        except BudgetError as error:
+            made.append(Forecast(budget, None, 0, workers, size, str(error)))
+            continue
+        words = describe(plan, wishes)
+        made.append(Forecast(budget, plan, n_trials(plan, wishes), workers, size, words))
+    return made
+
+
+def measure_costs(
+    wishes: Wishes,
+    engine: Engine,
+    handle: Handle,
+    show: Show,
+    result: Callable[[Future[Any]], Any] = Future.result,
+) -> Costs:
+    """Measure a few training steps of every kind of setting, as many at once as trials will be."""
+    kinds: dict[str, Setting] = {}
+    for setting in wishes.settings(None):
+        kinds.setdefault(budgets.kind_of(setting), setting)
+    show.stage("cost", len(kinds), ())
+    # The first trial of each worker imports torch: that is not part of any trial's cost.
+    first = Trial(BASELINE, 0, wishes.n_folds, 0, 1).to_json()
+    for warm in [engine.submit(cost, handle, first, 2) for _ in range(engine.n_workers)]:
+        result(warm)
+    futures = {}
+    for kind, setting in kinds.items():
+        trial = Trial(setting, 0, wishes.n_folds, 0, 1).to_json()
+        futures[kind] = engine.submit(cost, handle, trial, CALIBRATION_STEPS)
+    found = {}
+    for kind, future in futures.items():
+        found[kind] = result(future)
+        show.step()
+    return Costs(
+        {kind: one["epoch"] for kind, one in found.items()},
+        {kind: one["fixed"] for kind, one in found.items()},
+    )
+
+
+def whole_plan(wishes: Wishes, costs: Costs, workers: int) -> Plan:
+    """Estimate a run without a budget."""
+    plan = wishes.plan()
+    tried = wishes.settings(plan.n_settings)
+    candidates = budgets.candidates_guess(tried, plan.keep, costs)
+    work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep)
+    work += budgets.crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
+    longest = max(costs.trial(c, plan.epochs) for c in candidates)
+    work += budgets.afterwards_seconds(longest, workers)
+    return replace(plan, seconds=work / workers)
+
+
+def memory(problem: Problem, workers: int) -> int:
+    """Estimate the memory of a run: each worker keeps its signals, if they fit its budget."""
+    n, channels, times = problem.X.shape
+    kept = min(4 * n * channels * times, int(problem.options.get("memory_budget", 2**62)))
+    # Statistics that EEGNet prepares take up to as much again.
+    return workers * (WORKER_MEMORY + 2 * kept)

@@ -1,0 +1,207 @@
+"""fit, predict, leakage, export and inspect on a small study."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import small
+
+import autotransfer as at
+from autotransfer.cli.app import app
+from autotransfer.data import write_npz
+
+pytestmark = pytest.mark.filterwarnings("ignore::autotransfer.errors.AutoTransferWarning")
+
+
+def call(*args, code=0):
+    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return small.write_study(tmp_path_factory.mktemp("study") / "study.npz")
+
+
+@pytest.fixture(scope="module")
+def fitted(study):
+    """Fit a model by the command; returns its folder and what was printed."""
+    model = study.parent / "small.model"
+    options = ["--measure", "mmd", "--mode", "complementary", "--max-epochs", 3, "--device", "cpu"]
+    done = call("fit", study, "--model", model, *options, "--validation", "1,3", "--json")
+    return model, json.loads(done.stdout)
+
+
+def test_fit_is_what_python_fits(study, fitted):
+    model, told = fitted
+    data = at.load(study)
+    clf = at.CensoredClassifier(
+        *("mmd", "complementary"),
+        sfreq=data.sfreq,
+        validation=[1, 3],
+        max_epochs=3,
+        device="cpu",
+        random_state=0,
+        verbose=False,
+    ).fit(data.X, data.y, subject=data.subject)
+    loaded = at.CensoredClassifier.load(model)
+    np.testing.assert_array_equal(loaded.predict_proba(data.X), clf.predict_proba(data.X))
+    assert told["validation_subjects"] == [1, 3]
+    assert told["training_subjects"] == [0, 2, 4]
+    assert told["best_epoch"] == clf.best_epoch_
+
+
+def test_a_model_is_not_replaced_unasked(study, fitted):
+    model, _ = fitted
+    before = (model / "manifest.json").read_bytes()
+    done = call("fit", study, "--model", model, "--max-epochs", 1, code=1)
+    assert "--overwrite" in done.stderr
+    assert (model / "manifest.json").read_bytes() == before
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_predict_writes_labels_and_probabilities(study, fitted):
+    model, _ = fitted
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    done = call("predict", model, study)
+    rows = rows_of(done.stdout)
+    assert [int(row["trial"]) for row in rows] == list(range(data.n_trials))
+    assert [int(row["predicted"]) for row in rows] == clf.predict(data.X).tolist()
+    found = [[float(row[f"probability of {c}"]) for c in clf.classes_] for row in rows]
+    np.testing.assert_allclose(found, clf.predict_proba(data.X), rtol=1e-5)
+    # Labels are there, so each subject's score is told, beside the CSV and not in it.
+    mine = data.select(subjects=[2])
+    assert f"of subject 2: {clf.score(mine.X, mine.y):.3f}" in done.stderr
+
+
+def test_predict_needs_signals_only(study, fitted, tmp_path):
+    model, _ = fitted
+    data = at.load(study)
+    np.savez(tmp_path / "new.npz", X=np.asarray(data.X[:7]))
+    out = tmp_path / "predicted.csv"
+    done = call("predict", model, tmp_path / "new.npz", "--out", out)
+    assert done.stdout == ""
+    assert "balanced" not in done.stderr
+    assert out.read_text() == "".join(
+        line for line in call("predict", model, study).stdout.splitlines(keepends=True)[:8]
+    )
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".npz"] == [out.name]
+
+
+def test_predict_tells_scores_in_json(study, fitted, tmp_path):
+    model, _ = fitted
+    told = json.loads(call("predict", model, study, "--json").stdout)
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    assert told["predicted"] == clf.predict(data.X).tolist()
+    for one in data.subject_ids:
+        mine = data.select(subjects=[one])
+        assert told["balanced_accuracy"][str(one)] == pytest.approx(clf.score(mine.X, mine.y))
+    table = call("predict", model, study, "--out", tmp_path / "p.csv").stdout
+    assert "mean" in table
+
+
+def test_predict_tells_no_score_of_labels_that_mean_nothing(study, fitted, tmp_path):
+    model, _ = fitted
+    data = at.load(study)
+    y = np.full(data.n_trials, -1)
+    np.savez(tmp_path / "unknown.npz", X=np.asarray(data.X), y=y, subject=data.subject)
+    told = json.loads(call("predict", model, tmp_path / "unknown.npz", "--json").stdout)
+    assert told["balanced_accuracy"] is None
+
+
+def test_leakage_is_that_of_python_in_all_parts(study, fitted):
+    model, _ = fitted
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    options = ["--probes", "linear", "--n-folds", 3]
+    told = json.loads(call("leakage", model, study, *options, "--json").stdout)
+    assert list(told) == ["z", "z1", "z2"]
+    expected = at.leakage(clf.transform(data.X), data.subject, probes=["linear"], n_folds=3)
+    assert told["z"] == json.loads(json.dumps(expected.to_dict()))
+    done = call("leakage", model, study, *options)
+    assert str(expected.best.accuracy) in done.stdout
+    assert "2 of 5 subjects were not trained on" in done.stderr
+
+
+def test_export_copies_the_model(fitted, tmp_path):
+    model, _ = fitted
+    done = call("export", model, "--model", tmp_path / "copy")
+    assert done.stdout == f"{tmp_path / 'copy'}\n"
+    assert (tmp_path / "copy" / "weights.safetensors").is_file()
+
+
+@pytest.mark.slow
+def test_export_onnx(fitted, tmp_path):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxscript")
+    done = call("export", fitted[0], "--onnx", tmp_path / "small.onnx")
+    assert done.stdout.splitlines()[-1] == str(tmp_path / "small.onnx")
+    assert (tmp_path / "small.onnx").stat().st_size > 0
+
+
+def test_datasets_are_those_of_the_catalogue():
+    from autotransfer.data.catalogue import catalogue
+
+    rows = catalogue()
+    told = json.loads(call("datasets", "--json").stdout)
+    assert [row["name"] for row in told] == [row.name for row in rows]
+    assert all({"subjects", "classes", "channels", "licence"} <= row.keys() for row in told)
+    assert rows[0].name in call("datasets").stdout
+
+
+def test_inspect_quick_shows_what_the_data_are(study):
+    done = call("inspect", study, "--quick")
+    assert "120 trials of 5 subjects, 2 classes" in done.stdout
+    assert "4 channels x 64 times, 128 Hz, 0.5 s a trial" in done.stdout
+    assert done.stdout.count("@ 12") == 10  # the heat map: every cell is full
+    assert "Nothing wrong was found." in done.stdout
+
+
+def test_inspect_of_many_people_is_short(tmp_path):
+    data = at.make_subjects(n_subjects=60, n_trials=8, n_classes=4, n_times=32, random_state=0)
+    y = data.y.copy()
+    y[data.subject == 3] = 0
+    named = at.SubjectDataset(data.X, y, data.subject)
+    write_npz(named, tmp_path / "many.npz")
+    done = call("inspect", tmp_path / "many.npz", "--quick")
+    assert "... 48 more" in done.stdout
+    assert "missing-class" in done.stdout
+    told = json.loads(call("inspect", tmp_path / "many.npz", "--quick", "--json").stdout)
+    np.testing.assert_array_equal(told["counts"], named.counts())
+    assert {one["name"] for one in told["findings"]} >= {"missing-class"}
+
+
+def test_inspect_goes_on_where_data_are_wrong(tmp_path):
+    data = at.make_subjects(n_subjects=3, n_trials=12, n_times=32, random_state=0)
+    data.X[4, 1, 3] = np.nan
+    write_npz(data, tmp_path / "wrong.npz")
+    done = call("inspect", tmp_path / "wrong.npz")
+    assert "error (nan)" in done.stdout
+    assert done.stdout.count("is not known") == 2  # neither a probe nor costs
+
+
+@pytest.mark.slow
+def test_inspect_probes_the_signals_and_tells_costs(study):
+    done = call("inspect", study, "--json", "--quiet", "--max-epochs", 20)
+    told = json.loads(done.stdout)
+    probe = told["signal_leakage"]
+    assert probe["chance"] == pytest.approx(1 / 5)
+    assert probe["best"]["accuracy"]["value"] > probe["chance"]
+    everything, an_hour = told["costs"]
+    assert (everything["budget"], an_hour["budget"]) == (None, 3600)
+    assert everything["trials"] >= an_hour["trials"] > 0
+    assert an_hour["plan"]["seconds"] <= 3600
+    assert everything["memory"] > 0

@@ -1,0 +1,162 @@
+"""`autotransfer run` as a person runs it: killed, interrupted, and run again to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import small
+
+from autotransfer.cli.app import app
+from autotransfer.errors import AutoTransferError
+from autotransfer.search.status import read_status
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="sends signals"),
+]
+
+TABLES = ("trials.csv", "candidates.csv", "results.json")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return small.write_study(tmp_path_factory.mktemp("study") / "study.npz")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(study):
+    """Run to the end; gives the folder and what was printed."""
+    out = study.parent / "undisturbed"
+    done = small.call("run", study, "--out", out, *small.OPTIONS, "--json")
+    assert done.returncode == 0, done.stderr
+    return out, done
+
+
+def call(*args, code=0):
+    """Run a command in this process."""
+    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    return done
+
+
+def wait_for_trials(out, n, process):
+    """Wait until so many trials are on record while the command runs."""
+    end = time.monotonic() + 120
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            if sum(stage.done for stage in read_status(out).stages) >= n:
+                return
+        except AutoTransferError:
+            pass  # the folder is not there yet
+        time.sleep(0.05)
+    raise AssertionError(f"it ended with {process.poll()} before {n} trials were done")
+
+
+def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
+    study, undisturbed, tmp_path
+):
+    out = tmp_path / "run"
+    given = ("run", study, "--out", out, *small.OPTIONS)
+
+    process = small.start(*given)
+    wait_for_trials(out, 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    killed = read_status(out)
+    assert not killed.whole
+    assert sum(stage.done for stage in killed.stages) < small.TRIALS
+    done = call("status", out, "--check", "--json", code=3)
+    assert json.loads(done.stdout)["whole"] is False
+    assert "no model yet" in call("predict", out, study, code=1).stderr
+
+    process = small.start(*given)
+    wait_for_trials(out, sum(stage.done for stage in killed.stages) + 1, process)
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=120)
+    assert process.returncode == 3, said
+    assert "Stopping: the trials that run are finished first." in said
+    assert said.splitlines()[-1].startswith("Stopped: ")
+    assert "same call goes on" in said
+    assert printed == ""
+    assert not read_status(out).whole
+
+    done = small.call(*given)
+    assert done.returncode == 0, done.stderr
+    assert "are on record already" in done.stderr
+    for name in TABLES:
+        assert (out / name).read_bytes() == (undisturbed[0] / name).read_bytes(), name
+    assert (out / "model" / "weights.safetensors").read_bytes() == (
+        undisturbed[0] / "model" / "weights.safetensors"
+    ).read_bytes()
+    call("status", out, "--check")
+
+
+def test_json_stands_alone_on_stdout(undisturbed):
+    out, done = undisturbed
+    told = json.loads(done.stdout)
+    assert told["run"] == str(out)
+    assert Path(told["report"]).is_file()
+    assert told["results"] == json.loads((out / "results.json").read_text())
+    assert told["results"]["trials"] == small.TRIALS
+    # A log is told in plain lines: no colours, no cursor that moves.
+    assert "\x1b" not in done.stderr
+    assert "autotransfer: cross-validating: 9/9, " in done.stderr
+
+
+def test_the_commands_that_read_a_run(study, undisturbed, tmp_path):
+    out, _ = undisturbed
+    told = json.loads(call("status", out, "--json").stdout)
+    assert told["whole"] is True
+    assert [stage["done"] for stage in told["stages"]] == [3, 9]
+    assert "The run is whole." in call("status", out).stdout
+    done = call("report", out, "--out", tmp_path / "page.html", "--check")
+    assert done.stdout == f"{tmp_path / 'page.html'}\n"
+    assert (tmp_path / "page.html").is_file()
+    assert len(call("predict", out, study).stdout.splitlines()) == 121
+
+
+def test_the_same_command_again_says_the_same(study, undisturbed):
+    out, first = undisturbed
+    before = (out / "ledger.journal").read_bytes()
+    again = call("run", study, "--out", out, *small.OPTIONS, "--json")
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+    assert (out / "ledger.journal").read_bytes() == before
+
+
+def test_other_options_are_refused_in_the_folder(study, undisturbed):
+    out, _ = undisturbed
+    before = (out / "ledger.journal").read_bytes()
+    done = call("run", study, "--out", out, *small.OPTIONS, "--keep", 2, code=1)
+    assert "keep: 1 there, 2 now" in done.stderr
+    assert (out / "ledger.journal").read_bytes() == before
+
+
+def test_a_dry_run_writes_nothing(study, tmp_path):
+    out = tmp_path / "none"
+    done = call("run", study, "--out", out, *small.OPTIONS, "--dry-run", "--json")
+    (told,) = json.loads(done.stdout)
+    assert told["trials"] == small.TRIALS
+    assert told["plan"]["seconds"] > 0
+    assert not out.exists()
+
+
+def test_ctrl_c_while_nothing_runs_yet_is_130(study, tmp_path):
+    process = small.start("inspect", study)
+    assert process.stderr.readline() == "autotransfer: loading\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.splitlines()[-1] == "Interrupted."
+    assert "Traceback" not in said
