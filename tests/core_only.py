@@ -19,7 +19,16 @@ EXTRAS = {
     "postgres": ("psycopg", "psycopg_binary"),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
     "docs": ("sphinx", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"),
-    "dev": ("pytest", "hypothesis", "ruff", "mypy", "codespell_lib", "pre_commit", "hatchling"),
+    "dev": (
+        "pytest",
+        "hypothesis",
+        "ruff",
+        "mypy",
+        "codespell_lib",
+        "pre_commit",
+        "hatchling",
+        "axe_core_python",
+    ),
 }
 MODULES = frozenset(name for names in EXTRAS.values() for name in names)
 

@@ -212,7 +212,7 @@ def _how_chosen(record: Record, chosen: Method) -> str:
         return words
     return words + (
         " The choice itself used the validation scores of the same group of people, each from a "
-        "model that had not seen them; so in another group the gain may be a little smaller."
+        "model that had not seen them; so another group of people may gain a little less."
         if chosen.setting.measure
         else ""
     )

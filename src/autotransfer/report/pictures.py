@@ -15,7 +15,7 @@ from autotransfer.report.gather import Method, Record
 from autotransfer.report.look import Look
 from autotransfer.report.score_figures import Row
 from autotransfer.report.words import percent
-from autotransfer.search.setting import BASELINE
+from autotransfer.search.setting import BASELINE, Setting
 
 SHOWN = 40
 """Most candidates in the picture of scores; the table has all."""
@@ -74,6 +74,19 @@ def role_of(record: Record, method: Method) -> str:
     return "baseline" if method.setting == BASELINE else ""
 
 
+def short_name(setting: Setting) -> str:
+    """Name a setting without the names of options that are words: there is little room.
+
+    Examples
+    --------
+    >>> short_name(Setting.of("mige", "marginal", 0.1, estimator="stein", gamma=0.01))
+    'mige marginal 0.1 stein gamma=0.01'
+    """
+    words = [str(Setting(setting.measure, setting.mode, setting.strength))]
+    words += [v if isinstance(v, str) else f"{name}={v}" for name, v in setting.options]
+    return " ".join(words)
+
+
 def shown_methods(record: Record) -> list[Method]:
     """Candidates in the order of the picture: chosen, baseline, the others as they were judged."""
     there = [m for m in tables.ordered(record) if m.candidate and m.test]
@@ -82,7 +95,10 @@ def shown_methods(record: Record) -> list[Method]:
 
 
 def _methods(record: Record) -> Picture | None:
-    rows = [Row(m.name, list(m.test.values()), role_of(record, m)) for m in shown_methods(record)]
+    rows = [
+        Row(short_name(m.setting), list(m.test.values()), role_of(record, m))
+        for m in shown_methods(record)
+    ]
     if not rows:
         return None
     means = "; ".join(

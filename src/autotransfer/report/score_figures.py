@@ -46,7 +46,7 @@ def methods_figure(
     for place, row in enumerate(rows):
         colour = colours.get(row.role, look.quiet)
         scores = 100 * np.asarray(row.scores, np.float64)
-        spread = rng.uniform(-0.13, 0.13, len(scores))
+        spread = rng.uniform(-0.12, 0.12, len(scores))
         ax.scatter(scores, place + spread, s=13, color=colour, alpha=0.55, linewidth=0)
         mean = float(scores.mean())
         marker = "s" if row.role == "chosen" else "D"
@@ -55,11 +55,11 @@ def methods_figure(
         )
         bold = "bold" if row.role else "normal"
         along = ax.get_yaxis_transform()
-        words = f"{row.name} ({row.role})" if row.role and row.role not in row.name else row.name
-        ax.text(0.0, place - 0.27, words, transform=along, va="bottom", fontweight=bold, fontsize=8)
+        words = _short(row.name, 50) + (f" ({row.role})" if row.role else "")
+        ax.text(0.0, place - 0.24, words, transform=along, va="bottom", fontweight=bold, fontsize=8)
         ax.text(
             1.0,
-            place - 0.27,
+            place - 0.24,
             f"mean {mean:.1f}",
             transform=along,
             va="bottom",

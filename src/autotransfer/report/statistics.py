@@ -113,9 +113,9 @@ def paired(one: Mapping[str, float], other: Mapping[str, float]) -> Paired | Non
     people = [person for person in one if person in other]
     if not people:
         return None
-    gain = np.array([one[person] - other[person] for person in people])
-    # Scores are ratios of small numbers: equal ones may differ in the last bits.
-    gain[np.abs(gain) < 1e-9] = 0.0
+    # Scores are ratios of small numbers: differences that are equal may differ in the last bits,
+    # and a test of ranks would take that for an order.
+    gain = np.array([one[person] - other[person] for person in people]).round(9)
     p = 1.0 if not gain.any() else float(stats.wilcoxon(gain).pvalue)
     gained, lost = int((gain > 0).sum()), int((gain < 0).sum())
     return Paired(len(people), bootstrap_mean(gain), p, gained, lost, len(people) - gained - lost)

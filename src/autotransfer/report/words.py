@@ -13,7 +13,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> percent(0.6125).replace(NO_BREAK, " "), percent(None)
+    >>> percent(0.6128).replace(NO_BREAK, " "), percent(None)
     ('61.3 %', 'none')
     """
     return "none" if share is None else f"{100 * share:.{digits}f}{NO_BREAK}%"
