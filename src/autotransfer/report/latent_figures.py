@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from autotransfer.report.look import MARKERS, Look, new_figure
+from autotransfer.report.words import short
 
 ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
 """Methods whose latents are probed, with their markers."""
@@ -97,16 +98,18 @@ def maps_figure(maps: Mapping[str, Mapping[str, Any]], look: Look, stamp: str = 
             ax = axes[nth * n + place] if n > 1 else axes[nth]
             _scatter(ax, np.asarray(one["points"]), list(one[key]), look)
             ax.set_title(f"{title}, by {by}")
-            # With one map each colouring has its own panel; with two, a row shares its key.
-            if key == "label" and place == n - 1:
-                ax.legend(
-                    loc="upper center",
-                    bbox_to_anchor=(0.5 if n == 1 else -0.05, -0.02),
-                    ncols=4,
-                    markerscale=1.6,
-                    handletextpad=0.2,
-                    columnspacing=1.0,
-                )
+    # The last panel is one by class. People have no key: what counts is how they mix.
+    handles, labels = axes[-1].get_legend_handles_labels()
+    if len(labels) <= 12:
+        figure.legend(
+            handles,
+            [short(label, 24) for label in labels],
+            loc="outside lower center",
+            ncols=4 if max(map(len, labels)) <= 12 else 2,
+            markerscale=1.6,
+            handletextpad=0.2,
+            columnspacing=1.0,
+        )
     return figure
 
 

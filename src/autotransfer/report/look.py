@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 WIDTH = 5.0
@@ -36,8 +37,6 @@ class Look:
         Of the methods; also of those who gain (chosen) and lose (placebo).
     many : tuple of str
         To tell people and classes apart.
-    shades : str
-        Colour map from nothing to much.
     """
 
     paper: str
@@ -48,7 +47,11 @@ class Look:
     chosen: str
     placebo: str
     many: tuple[str, ...]
-    shades: str
+
+    @property
+    def shades(self) -> LinearSegmentedColormap:
+        """Colours from nothing to all."""
+        return LinearSegmentedColormap.from_list("shades", [self.faint, self.chosen])
 
 
 LIGHT = Look(
@@ -60,7 +63,6 @@ LIGHT = Look(
     chosen="#0072B2",
     placebo="#C44E00",
     many=(*OKABE_ITO, "#3b4651"),
-    shades="Blues",
 )
 DARK = Look(
     paper="#18202a",
@@ -71,7 +73,6 @@ DARK = Look(
     chosen="#56B4E9",
     placebo="#F08A3C",
     many=("#56B4E9", "#E69F00", "#22B58A", "#CC79A7", "#3C93D6", "#F0733C", "#F0E442", "#d9dfe5"),
-    shades="cividis",
 )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from autotransfer.report.look import Look, new_figure
+from autotransfer.report.words import short
 
 NAMED = 45
 """Most people that are named in a picture."""
@@ -55,7 +55,7 @@ def methods_figure(
         )
         bold = "bold" if row.role else "normal"
         along = ax.get_yaxis_transform()
-        words = _short(row.name, 50) + (f" ({row.role})" if row.role else "")
+        words = short(row.name, 50) + (f" ({row.role})" if row.role else "")
         ax.text(0.0, place - 0.24, words, transform=along, va="bottom", fontweight=bold, fontsize=8)
         ax.text(
             1.0,
@@ -104,7 +104,7 @@ def people_figure(
     if after is not None:
         _dots(ax, after, place, named, "s", look.chosen, look.chosen, "chosen")
     if named:
-        ax.set_yticks(place, [_short(person) for person in people])
+        ax.set_yticks(place, [short(person) for person in people])
         ax.tick_params(axis="y", length=0, labelsize=8)
         ax.set_ylim(-0.7, len(people) - 0.3)
         ax.set_ylabel("person, sorted by the uncensored score")
@@ -128,7 +128,7 @@ def confusion_figure(
     total = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
     figure, (ax,) = new_figure(min(5.2, 1.5 + 0.7 * n), look, stamp)
-    shades = mpl.colormaps[look.shades]
+    shades = look.shades
     ax.imshow(shares, cmap=shades, vmin=0, vmax=1, aspect="auto")
     if n <= 12:
         for i, j in np.ndindex(n, n):
@@ -143,9 +143,9 @@ def confusion_figure(
                 color="#10161c" if bright else "#ffffff",
                 fontsize=9 if n <= 6 else 7,
             )
-    short = [_short(name) for name in names]
-    ax.set_xticks(range(n), short, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right")
-    ax.set_yticks(range(n), short)
+    shown = [short(name) for name in names]
+    ax.set_xticks(range(n), shown, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right")
+    ax.set_yticks(range(n), shown)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel("class that the model said")
@@ -183,7 +183,3 @@ def _mark_chance(ax: Axes, chance: float | None, look: Look, upright: bool = Tru
         return
     mark = ax.axvline if upright else ax.axhline
     mark(100 * chance, color=look.quiet, linestyle="--", linewidth=1, label="guessing", zorder=0)
-
-
-def _short(name: str, most: int = 14) -> str:
-    return name if len(name) <= most else name[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
