@@ -117,7 +117,7 @@ def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> 
             f"{percent(mean.low, 0)} to {percent(mean.high, 0)}",
             f"over {people(len(baseline.test))}",
         ),
-        Tile("Candidates that lost", str(len(record.candidates) - 1), "censors cross-validated"),
+        Tile("Censors tried", str(len(record.candidates) - 1), "cross-validated, none better"),
     )
     paragraphs = [
         "No censor did better than the uncensored baseline in cross-validation, so the uncensored "
@@ -238,7 +238,8 @@ def _nearest(record: Record) -> str | None:
     if not ranked or own is None or record.results is None:
         return None
     value, method = ranked[0]
+    tie = " Equals go to the baseline." if value == own else ""
     return (
         f"The nearest censor was {method.name}, with {percent(value)} against {percent(own)} "
-        f"({record.results['rule']['is']})."
+        f"({record.results['rule']['is']}).{tie}"
     )

@@ -304,7 +304,8 @@ def _closely(
             curves.append(entry.curves | {"best_epoch": entry.result["best_epoch"]})
             counts = entry.result["test"].get("confusion")  # older runs have none
             if counts is not None:
-                confusion = np.array(counts) + (0 if confusion is None else confusion)
+                added = np.array(counts, np.int64)
+                confusion = added if confusion is None else confusion + added
     return confusion, tuple(curves)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from autotransfer.report.look import MARKERS, Look, new_figure
 from autotransfer.report.words import short
@@ -18,46 +19,60 @@ ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
 """Methods whose latents are probed, with their markers."""
 
 
-def leakage_figure(table: pd.DataFrame, look: Look, stamp: str = "") -> Figure:
-    """Draw how well the person is recognised from each part of each latent.
+@dataclass(frozen=True)
+class Leak:
+    """How often a probe recognises the person from part of a latent.
 
     Parameters
     ----------
-    table : DataFrame
-        Columns ``role`` (a name in `ROLES`), ``part``, ``accuracy``, ``low``, ``high``,
-        ``chance``.
-    look : Look
-        Colours.
-    stamp : str
-        Word across the picture, or "".
+    role : str
+        Whose latent: a name in `ROLES`.
+    part : str
+        Part of the latent: "z", "z1", "z2", "z given y".
+    value, low, high : float
+        Balanced accuracy of the probe, and its interval.
+    chance : float
+        What guessing gives.
+    subjects : int
+        People among whom it has to tell.
     """
-    parts = list(dict.fromkeys(table["part"]))
-    roles = [role for role in ROLES if (table["role"] == role).any()]
+
+    role: str
+    part: str
+    value: float
+    low: float
+    high: float
+    chance: float
+    subjects: int
+
+
+def leakage_figure(leaks: Sequence[Leak], look: Look, stamp: str = "") -> Figure:
+    """Draw how well the person is recognised from each part of each latent."""
+    parts = list(dict.fromkeys(one.part for one in leaks))
+    roles = [role for role in ROLES if any(one.role == role for one in leaks)]
     figure, (ax,) = new_figure(1.1 + len(parts) * (0.25 + 0.17 * len(roles)), look, stamp)
-    for place, part in enumerate(parts):
-        mine = table[table["part"] == part]
-        for nth, role in enumerate(roles):
-            y = place + 0.24 * (nth - (len(roles) - 1) / 2)
-            for one in mine[mine["role"] == role].itertuples():
-                value, low, high = (100 * float(v) for v in (one.accuracy, one.low, one.high))  # type: ignore[arg-type]
-                ax.plot([low, high], [y, y], color=getattr(look, role), linewidth=1.6)
-                ax.plot(
-                    value,
-                    y,
-                    ROLES[role],
-                    ms=7,
-                    color=getattr(look, role),
-                    markeredgecolor=look.paper,
-                    label=role if place == 0 else None,
-                )
-        chance = 100 * float(mine["chance"].iloc[0])
+    for one in leaks:
+        place, nth = parts.index(one.part), roles.index(one.role)
+        y = place + 0.24 * (nth - (len(roles) - 1) / 2)
+        colour = getattr(look, one.role)
+        ax.plot([100 * one.low, 100 * one.high], [y, y], color=colour, linewidth=1.6)
         ax.plot(
-            [chance, chance],
+            100 * one.value,
+            y,
+            ROLES[one.role],
+            ms=7,
+            color=colour,
+            markeredgecolor=look.paper,
+            label=one.role,
+        )
+        ax.plot(
+            [100 * one.chance] * 2,
             [place - 0.45, place + 0.45],
             color=look.quiet,
             linestyle="--",
             linewidth=1,
-            label="guessing" if place == 0 else None,
+            label="guessing",
+            zorder=0,
         )
     ax.set_yticks(range(len(parts)), parts)
     ax.set_ylim(len(parts) - 0.5, -0.5)
@@ -67,9 +82,10 @@ def leakage_figure(table: pd.DataFrame, look: Look, stamp: str = "") -> Figure:
     ax.set_xlabel("how often a probe recognises the person, %")
     handles, labels = ax.get_legend_handles_labels()
     one_each = dict(zip(labels, handles, strict=True))
+    key = [*roles, "guessing"]
     ax.legend(
-        list(one_each.values()),
-        list(one_each),
+        [one_each[name] for name in key],
+        key,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         ncols=4,
@@ -173,6 +189,8 @@ def curves_figure(curves: Sequence[Mapping[str, Any]], look: Look, stamp: str = 
         ax.set_axisbelow(True)
     axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     axes[-1].set_xlabel("epoch")
+    axes[-1].sharex(axes[0])
+    axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-WIDTH = 5.0
+WIDTH = 4.2
 """Inches."""
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800")
@@ -110,7 +110,7 @@ def drawing(look: Look) -> Iterator[None]:
 
 
 def new_figure(
-    height: float, look: Look, stamp: str = "", rows: int = 1, columns: int = 1, **kwargs: object
+    height: float, look: Look, stamp: str = "", rows: int = 1, columns: int = 1
 ) -> tuple[Figure, list[Axes]]:
     """Make a figure with its axes, stamped if need be.
 
@@ -126,7 +126,7 @@ def new_figure(
         Of axes.
     """
     figure = Figure((WIDTH, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **kwargs)  # type: ignore[arg-type]
+    axes = figure.subplots(rows, columns, squeeze=False)
     if stamp:
         figure.suptitle(stamp, color=look.placebo, fontsize=10, fontweight="bold")
         word = stamp.partition(":")[0]

@@ -10,13 +10,13 @@ from importlib.resources import files
 from autotransfer._version import __version__
 from autotransfer.report.answer import answer
 from autotransfer.report.gather import Record
+from autotransfer.report.leakage_section import leakage_section
 from autotransfer.report.markup import Html, el
-from autotransfer.report.pictures import Picture, stamp_of
+from autotransfer.report.pictures import Drawn, stamp_of
 from autotransfer.report.run_sections import again_section, run_section, settings_section
 from autotransfer.report.sections import (
     answer_section,
     confusion_section,
-    leakage_section,
     maps_section,
     scores_section,
     training_section,
@@ -35,14 +35,14 @@ LINKS = {
 }
 
 
-def page(record: Record, found: Mapping[str, Picture], assets: str | None = None) -> str:
+def page(record: Record, found: Mapping[str, Drawn], assets: str | None = None) -> str:
     """Write the page of a run.
 
     Parameters
     ----------
     record : Record
         The run.
-    found : mapping of str to Picture
+    found : mapping of str to Drawn
         Its pictures.
     assets : str, optional
         Name of the folder with pictures and tables as files.

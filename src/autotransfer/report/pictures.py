@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from autotransfer.report import latent_figures, score_figures, tables
 from autotransfer.report.gather import Method, Record
-from autotransfer.report.look import Look
+from autotransfer.report.latent_figures import Leak
+from autotransfer.report.look import DARK, LIGHT, Look, drawing, to_png, to_svg
 from autotransfer.report.score_figures import Row
-from autotransfer.report.words import percent
+from autotransfer.report.words import count, percent
 from autotransfer.search.setting import BASELINE, Setting
 
 SHOWN = 40
@@ -43,11 +43,40 @@ class Picture:
     draw: Callable[[Look], Figure]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A picture as files.
+
+    Parameters
+    ----------
+    alt : str
+        As in `Picture`.
+    light, dark : bytes
+        SVG for light and for dark paper.
+    png : bytes or None
+        On light paper.
+    """
+
+    alt: str
+    light: bytes
+    dark: bytes
+    png: bytes | None = None
+
+
+def draw(picture: Picture, png: bool) -> Drawn:
+    """Draw a picture; as PNG only if that is asked for, because it takes longest."""
+    with drawing(LIGHT):
+        figure = picture.draw(LIGHT)
+        light, pixels = to_svg(figure), to_png(figure) if png else None
+    with drawing(DARK):
+        return Drawn(picture.alt, light, to_svg(picture.draw(DARK)), pixels)
+
+
 def stamp_of(record: Record) -> str:
     """Say what must stand on every picture of a run; nothing if it is whole and honest."""
     if not record.whole:
         done = sum(stage.done + stage.failed for stage in record.status.stages)
-        return f"PARTIAL: unfinished run, {done} trials so far"
+        return f"PARTIAL: unfinished run, {count(done, 'trial')} so far"
     return "FOR STUDY ONLY: chosen by TEST scores" if record.for_study_only else ""
 
 
@@ -146,36 +175,42 @@ def _people(record: Record) -> Picture | None:
     )
 
 
-def leakage_rows(record: Record) -> pd.DataFrame:
-    """Leakage of the latents that the report compares, with their roles."""
-    table = tables.leakage_table(record)
-    if table.empty or "accuracy" not in table:
-        return pd.DataFrame()
-    table = table.dropna(subset=["accuracy"])
+def leaks(record: Record) -> list[Leak]:
+    """Leakage of the latents that the report compares."""
     # While nothing is chosen the baseline is all that may be shown.
-    wanted = {str(BASELINE)} | ({record.chosen.name} if record.chosen else set())
-    table = table[table["setting"].isin(wanted)]
-    uncensored = table["setting"] == str(BASELINE)
-    roles = np.where(uncensored, "baseline", np.where(table["placebo"], "placebo", "chosen"))
-    table = table.assign(role=roles)
-    return table.drop_duplicates(["role", "part"], keep="last")
+    shown = {"baseline": record.portrait(BASELINE)}
+    if record.chosen is not None and record.chosen.setting != BASELINE:
+        shown["chosen"] = record.portrait(record.chosen.setting)
+        shown["placebo"] = record.portrait(record.chosen.setting, placebo=True)
+    return [
+        Leak(
+            role,
+            part,
+            **found["best"]["accuracy"],
+            chance=found["chance"],
+            subjects=len(found["subjects"]),
+        )
+        for role, one in shown.items()
+        for part, found in ({} if one is None else one.leakage).items()
+        if "best" in found
+    ]
 
 
 def _leakage(record: Record) -> Picture | None:
-    table = leakage_rows(record)
-    if table.empty:
+    found = leaks(record)
+    if not found:
         return None
     told = "; ".join(
-        f"{row['part']} of the {row['role']} {percent(row['accuracy'])} (interval "
-        f"{percent(row['low'], 0)} to {percent(row['high'], 0)}, guessing {percent(row['chance'])})"
-        for _, row in table.iterrows()
+        f"{one.part} of the {one.role} {percent(one.value)} (interval {percent(one.low, 0)} to "
+        f"{percent(one.high, 0)}, guessing {percent(one.chance)})"
+        for one in found
     )
     alt = f"How often a fresh probe recognises the person from the latent: {told}."
     return _picture(
         record,
         "leakage",
         alt,
-        lambda look, stamp: latent_figures.leakage_figure(table, look, stamp),
+        lambda look, stamp: latent_figures.leakage_figure(found, look, stamp),
     )
 
 

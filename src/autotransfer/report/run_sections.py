@@ -14,7 +14,7 @@ from autotransfer.report.again import python
 from autotransfer.report.gather import Record
 from autotransfer.report.markup import Html, el
 from autotransfer.report.sections import section
-from autotransfer.report.words import hours, people
+from autotransfer.report.words import count, hours, people
 
 SHOWN = 2000
 """Most rows of the table of settings; the CSV file has all."""
@@ -64,7 +64,7 @@ def settings_section(record: Record) -> Html:
             el("label", "Show only rows with these words ", for_="filter"),
             el("input", id="filter", type="search", autocomplete="off", aria_controls="tried"),
             " ",
-            el("output", f"{len(shown)} rows", id="shown", for_="filter"),
+            el("output", count(len(shown), "row"), id="shown", for_="filter"),
             class_="filter",
         ),
         _scrolling(
@@ -85,7 +85,7 @@ def _kind(key: str) -> str | None:
     return None if key in ("setting", "tried in") else "figure"
 
 
-def _row(record: Record, row: dict[str, Any]) -> Html:
+def _row(record: Record, row: dict[Any, Any]) -> Html:
     badges = []
     if row["chosen"]:
         words = "chosen, for study only" if record.for_study_only else "chosen"
@@ -131,7 +131,7 @@ def _facts(record: Record, assets: str | None) -> Iterable[tuple[str, Any]]:
     ]
     yield "Versions", ", ".join(versions)
     seeds = f"random_state {identity['seed']}"
-    yield "Seeds", f"{seeds}; {identity['n_seeds']} repetition(s) of the cross-validation planned"
+    yield "Seeds", f"{seeds}; {count(identity['n_seeds'], 'repetition')} of the cross-validation"
     yield "Folds", f"{identity['n_folds']} folds of people; at most {identity['max_epochs']} epochs"
     yield "Search", _search(record)
     counts = ", ".join(f"{n} in {stage}" for stage, n in record.counts.items() if n)
@@ -160,7 +160,7 @@ def _failures(record: Record) -> Html | None:
     if table.empty:
         return None
     shown = table.head(SHOWN // 10)
-    head = el("tr", *(el("th", name.capitalize(), scope="col") for name in table))
+    head = el("tr", *(el("th", str(name).capitalize(), scope="col") for name in table))
     body = [
         el("tr", *(el("td", el("code", v) if k == "error" else v) for k, v in row.items()))
         for row in shown.to_dict("records")

@@ -47,7 +47,7 @@ def methods_figure(
         colour = colours.get(row.role, look.quiet)
         scores = 100 * np.asarray(row.scores, np.float64)
         spread = rng.uniform(-0.12, 0.12, len(scores))
-        ax.scatter(scores, place + spread, s=13, color=colour, alpha=0.55, linewidth=0)
+        ax.scatter(scores, place + spread, s=17, color=colour, alpha=0.55, linewidth=0)
         mean = float(scores.mean())
         marker = "s" if row.role == "chosen" else "D"
         ax.plot(
@@ -55,7 +55,7 @@ def methods_figure(
         )
         bold = "bold" if row.role else "normal"
         along = ax.get_yaxis_transform()
-        words = short(row.name, 50) + (f" ({row.role})" if row.role else "")
+        words = short(row.name, 46) + (f" ({row.role})" if row.role else "")
         ax.text(0.0, place - 0.24, words, transform=along, va="bottom", fontweight=bold, fontsize=8)
         ax.text(
             1.0,
@@ -107,7 +107,7 @@ def people_figure(
         ax.set_yticks(place, [short(person) for person in people])
         ax.tick_params(axis="y", length=0, labelsize=8)
         ax.set_ylim(-0.7, len(people) - 0.3)
-        ax.set_ylabel("person, sorted by the uncensored score")
+        ax.set_ylabel("person")
         ax.set_xlabel("balanced accuracy, %")
     else:
         ax.set_xlabel(f"{len(people)} people, sorted by the uncensored score")

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from autotransfer.report.answer import STUDY_ONLY, Answer
 from autotransfer.report.gather import Record
-from autotransfer.report.look import DARK, LIGHT, drawing, to_svg
 from autotransfer.report.markup import Html, el
-from autotransfer.report.pictures import Picture, leakage_rows, shown_methods
-from autotransfer.report.words import people, percent
+from autotransfer.report.pictures import Drawn, shown_methods
+from autotransfer.search.setting import BASELINE
 
 
 def section(name: str, title: str, *parts: object) -> Html:
@@ -24,22 +23,21 @@ def section(name: str, title: str, *parts: object) -> Html:
     )
 
 
-def figure(picture: Picture | None, *caption: object) -> Html | None:
+def figure(picture: Drawn | None, *caption: object) -> Html | None:
     """Make a picture that suits light and dark paper, with its caption."""
     if picture is None:
         return None
-    images = []
-    for look in (LIGHT, DARK):
-        with drawing(look):
-            svg = to_svg(picture.draw(look))
-        images.append("data:image/svg+xml;base64," + b64encode(svg).decode())
+    light, dark = (
+        "data:image/svg+xml;base64," + b64encode(svg).decode()
+        for svg in (picture.light, picture.dark)
+    )
     return el(
         "figure",
         el(
             "picture",
             # On paper always the light one.
-            el("source", srcset=images[1], media="screen and (prefers-color-scheme: dark)"),
-            el("img", src=images[0], alt=picture.alt),
+            el("source", srcset=dark, media="screen and (prefers-color-scheme: dark)"),
+            el("img", src=light, alt=picture.alt),
         ),
         el("figcaption", *caption),
     )
@@ -68,7 +66,7 @@ def answer_section(answer: Answer, record: Record) -> Html:
     )
 
 
-def scores_section(record: Record, found: Mapping[str, Picture]) -> Html:
+def scores_section(record: Record, found: Mapping[str, Drawn]) -> Html:
     """Show the paper's two pictures."""
     if "methods" not in found:
         return section(
@@ -96,123 +94,35 @@ def scores_section(record: Record, found: Mapping[str, Picture]) -> Html:
         ),
         figure(
             found.get("people"),
-            "Each line is a person: from the score without censoring (open circle) to the score "
-            "with the chosen method (square). Blue lines are gains, orange lines are losses."
+            "Each line is a person, sorted by the score without censoring: from that score (open "
+            "circle) to the one with the chosen method (square). Blue lines are gains, orange ones "
+            "are losses."
             if other
             else "Each person's score with the uncensored model.",
         ),
     )
 
 
-def leakage_section(record: Record, found: Mapping[str, Picture]) -> Html:
-    """Say what the latents tell about the person."""
-    errors = [
-        el(
-            "p",
-            f"No portrait of {one.setting}{' (placebo)' if one.placebo else ''}: ",
-            el("code", one.error.strip().splitlines()[-1]),
-        )
-        for one in record.portraits
-        if one.error
-    ]
-    if "leakage" not in found:
-        why = (
-            "This run made no portraits of its latents (portraits=False, or a version before "
-            "them), so leakage was not measured."
-            if record.whole
-            else "Leakage is measured at the end of a run; this one is not there yet."
-        )
-        unprobed = sorted(
-            {
-                part["error"]
-                for one in record.portraits
-                for part in one.leakage.values()
-                if "error" in part
-            }
-        )
-        if unprobed:
-            why = "The latents could not be probed: " + " ".join(unprobed)
-        return section("leakage", "What the latent tells about the person", el("p", why), errors)
-    return section(
-        "leakage",
-        "What the latent tells about the person",
-        [el("p", words) for words in leakage_words(record)],
-        figure(
-            found["leakage"],
-            "A probe is a fresh classifier that tries to recognise the person from the latent z, "
-            "on recordings that it was not trained on; the dashed line is guessing, bars are 95 % "
-            "intervals. z1 and z2 are the halves of z: complementary mode censors z1 and lets z2 "
-            "carry the person. The placebo is the chosen censor trained with shuffled subject "
-            "labels: what it lowers, censoring did not do. All are of the people of one fold's "
-            "training side, whom the encoder had every chance to learn.",
-        ),
-        errors,
-    )
-
-
-def leakage_words(record: Record) -> list[str]:
-    """Say what the numbers of leakage mean."""
-    table = leakage_rows(record).set_index(["role", "part"])
-    chosen = record.chosen
-    complementary = chosen is not None and chosen.setting.mode == "complementary"
-    part = "z1" if complementary else "z"
-    if ("baseline", part) not in table.index:
-        return []
-    base = table.loc[("baseline", part)]
-    words = [
-        f"From the uncensored latent ({part}) a probe recognises which of "
-        f"{people(int(base['subjects']))} a trial comes from in {percent(base['accuracy'])} of "
-        f"trials; guessing would give {percent(base['chance'])}."
-    ]
-    if ("chosen", part) not in table.index:
-        return words
-    mine = table.loc[("chosen", part)]
-    less = mine["high"] < base["low"]
-    more = mine["low"] > base["high"]
-    change = (
-        "clearly less"
-        if less
-        else "clearly more"
-        if more
-        else "not clearly different (the intervals overlap)"
-    )
-    words[0] += f" From the chosen one's it is {percent(mine['accuracy'])}: {change}."
-    if ("placebo", part) in table.index and less:
-        placebo = table.loc[("placebo", part)]
-        if placebo["low"] > mine["high"]:
-            words.append(
-                f"The placebo leaves it at {percent(placebo['accuracy'])}, so it is knowing who is "
-                "who that lowered it."
-            )
-        else:
-            words.append(
-                f"But the placebo lowers it too, to {percent(placebo['accuracy'])}: the censor "
-                "cannot be given the credit."
-            )
-    return words
-
-
-def training_section(record: Record, found: Mapping[str, Picture]) -> Html:
+def training_section(record: Record, found: Mapping[str, Drawn]) -> Html:
     """Show learning curves."""
-    name = "" if record.focus is None else record.focus.name
     if "curves" not in found:
         return section(
             "training", "Learning curves", el("p", "No learning curves are on record yet.")
         )
-    which = "the chosen method" if record.whole else "the uncensored baseline, nothing being chosen"
+    why = "" if record.whole else ", nothing being chosen yet"
     return section(
         "training",
         "Learning curves",
         figure(
             found["curves"],
-            f"Of {which} ({name}): thin lines are single trainings, one for each fold and seed, "
-            "thick lines their mean as far as half of them go. The weights of the epoch with the "
-            "lowest validation loss are kept.",
+            f"Of {_of_focus(record)}{why}. Thin lines are single trainings, one for each fold and "
+            "seed, thick lines their mean as far as half of them go. The weights of the epoch with "
+            "the lowest validation loss are kept.",
         ),
     )
 
 
-def maps_section(record: Record, found: Mapping[str, Picture]) -> Html:
+def maps_section(record: Record, found: Mapping[str, Drawn]) -> Html:
     """Show maps of the latents."""
     if "maps" not in found:
         words = (
@@ -234,7 +144,7 @@ def maps_section(record: Record, found: Mapping[str, Picture]) -> Html:
     )
 
 
-def confusion_section(record: Record, found: Mapping[str, Picture]) -> Html:
+def confusion_section(record: Record, found: Mapping[str, Drawn]) -> Html:
     """Show which classes are taken for which."""
     if "confusion" not in found or record.focus is None:
         return section(
@@ -252,7 +162,14 @@ def confusion_section(record: Record, found: Mapping[str, Picture]) -> Html:
         "Which classes are confused",
         figure(
             found["confusion"],
-            f"Of {record.focus.name}{mark}, all test people and seeds together. A row is a true "
+            f"Of {_of_focus(record)}{mark}, all test people and seeds together. A row is a true "
             "class: the share of its trials, and their number, that the model took for each class.",
         ),
     )
+
+
+def _of_focus(record: Record) -> str:
+    """Name the method that curves and confusion matrix are of."""
+    if record.focus is None or record.focus.setting == BASELINE:
+        return "the uncensored baseline"
+    return f"the chosen method, {record.focus.name}"

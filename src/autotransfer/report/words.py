@@ -41,10 +41,11 @@ def p_value(p: float) -> str:
 
     Examples
     --------
-    >>> p_value(0.0312), p_value(0.0002)
+    >>> p_value(0.0312).replace(NO_BREAK, " "), p_value(0.0002).replace(NO_BREAK, " ")
     ('p = 0.031', 'p < 0.001')
     """
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}".replace("0.000", "0.001")
+    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return shown.replace(" ", NO_BREAK)
 
 
 def people(n: int) -> str:
@@ -56,6 +57,17 @@ def people(n: int) -> str:
     ('1 person', '12 people')
     """
     return f"{n} person" if n == 1 else f"{n} people"
+
+
+def count(n: int, what: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> count(1, "trial"), count(12, "trial")
+    ('1 trial', '12 trials')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def hours(seconds: float) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from autotransfer.report.gather import Record
-    from autotransfer.report.pictures import Picture
+    from autotransfer.report.pictures import Drawn
 
 PathLike = str | os.PathLike[str]
 
@@ -56,7 +56,7 @@ def write_report(
     # Not at the top: who asks for leakage need not wait for matplotlib and Optuna.
     from autotransfer.report.gather import gather
     from autotransfer.report.page import page
-    from autotransfer.report.pictures import pictures
+    from autotransfer.report.pictures import draw, pictures
 
     folder = Path(run).expanduser()
     target = folder / "report.html" if out is None else Path(out).expanduser()
@@ -65,12 +65,13 @@ def write_report(
     record = gather(folder, storage)
     if not target.resolve().parent.is_dir():
         raise SourceError(f"There is no folder {target.resolve().parent} to write in. Make it.")
-    found = pictures(record)
     files: Path | None = None
     if assets is None or assets is True:
         files = target.with_name(f"{target.stem}-files")
     elif assets is not False:
         files = Path(assets).expanduser()
+    png = files is not None
+    found = {name: draw(picture, png) for name, picture in pictures(record).items()}
     text = page(record, found, None if files is None else files.name)
     if files is not None:
         _write_assets(files, record, found)
@@ -78,18 +79,15 @@ def write_report(
     return target
 
 
-def _write_assets(folder: Path, record: Record, found: Mapping[str, Picture]) -> None:
+def _write_assets(folder: Path, record: Record, found: Mapping[str, Drawn]) -> None:
     """Write pictures and tables; what an earlier report left there and this one lacks goes."""
-    from autotransfer.report.look import LIGHT, drawing, to_png, to_svg
     from autotransfer.report.pictures import NAMES
     from autotransfer.report.tables import TABLES
 
     folder.mkdir(parents=True, exist_ok=True)
     made: dict[str, bytes] = {}
     for name, picture in found.items():
-        with drawing(LIGHT):
-            drawn = picture.draw(LIGHT)
-            made[f"{name}.svg"], made[f"{name}.png"] = to_svg(drawn), to_png(drawn)
+        made[f"{name}.svg"], made[f"{name}.png"] = picture.light, picture.png or b""
     for name, table in TABLES.items():
         rows = table(record)
         if not rows.empty:
