@@ -28,6 +28,7 @@ EXTRAS = {
         "pre_commit",
         "hatchling",
         "pyte",
+        "axe_core_python",
     ),
 }
 MODULES = frozenset(name for names in EXTRAS.values() for name in names)

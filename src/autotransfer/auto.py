@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
 from autotransfer.errors import BudgetError, SettingError, some
+from autotransfer.report import write_report
 from autotransfer.report.portrait import portrait
 from autotransfer.search import results, selection
 from autotransfer.search.budget import Plan, parse_budget
@@ -383,3 +384,11 @@ class AutoTransfer(SignalEstimator):
         """Write the chosen model's folder to another place."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.save(path, overwrite)
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the report of the run as one HTML file, ``report.html`` in its folder by default.
+
+        The options and what else is written: `autotransfer.report.write_report`.
+        """
+        check_is_fitted(self, "run_")
+        return write_report(self.run_, path, storage=self.storage)

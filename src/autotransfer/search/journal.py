@@ -131,7 +131,7 @@ class Journal(BaseJournalBackend):
         study = self._find(stage)
         if study is None:
             return
-        for log, _ in self._logs(0, self._offset):
+        for log, _ in self._logs(0, self._offset, study=study):
             if log["op_code"] == CREATE_TRIAL and log["study_id"] == study:
                 done = log.get("state") == TrialState.COMPLETE
                 yield done, log.get("value"), log.get("user_attrs", {})
@@ -222,13 +222,19 @@ class Journal(BaseJournalBackend):
             return handle.read(1) != b"\n"
 
     def _logs(
-        self, start: int, stop: int, brief: bool = False
+        self, start: int, stop: int, brief: bool = False, study: int | None = None
     ) -> Iterator[tuple[dict[str, Any], int]]:
-        """Yield operations and where their lines end, but no damaged line at the very end."""
+        """Yield operations and where their lines end, but no damaged line at the very end.
+
+        Trials of other studies than `study` are passed over without being read, if it is given.
+        """
         with self._path.open("rb") as handle:
             handle.seek(start)
             for line in handle:
                 start += len(line)
+                other = TRIAL.match(line) if study is not None and start < stop else None
+                if other is not None and int(other[1]) != study:
+                    continue
                 # The last line is always read in full: it may be damaged.
                 log = _only_id(line) if brief and start < stop else None
                 if log is None:

@@ -109,22 +109,27 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
 
 def read_status(folder: Path, storage: str | None = None) -> RunStatus:
     """Say how far a run is, also while it goes on."""
-    run, ledger = open_run(folder, storage)
+    _, ledger = open_run(folder, storage)
     with ledger:
-        return status_of(folder, run, ledger)
+        return status_of(folder, ledger)
 
 
-def status_of(folder: Path, run: dict[str, Any], ledger: Ledger) -> RunStatus:
+def status_of(folder: Path, ledger: Ledger) -> RunStatus:
     """Say how far a run is whose ledger is open."""
-    states = {e.id: e.state for s in ("search", "crossval") for e in ledger.entries(s)}
-    searched = [states[key] for key in ledger.ids("search")]
+    recorded = {
+        stage: [(Trial.from_json(e.definition), e.state) for e in ledger.each(stage)]
+        for stage in ("search", "crossval")
+    }
+    # By what defines a trial and not by its id: a run of an earlier protocol is still whole.
+    states = dict(recorded["search"] + recorded["crossval"])
+    searched = [state for _, state in recorded["search"]]
     plan = ledger.plan("search")
     planned = None if plan is None else Plan.from_json(plan["plan"]).n_settings + 1
     stages = [
         StageStatus("search", planned, searched.count("done"), searched.count("failed")),
     ]
-    wanted = crossval_ids(run, ledger)
-    found = [states[key] for key in wanted or () if key in states]
+    wanted = crossval_trials(ledger)
+    found = [states[trial] for trial in wanted or () if trial in states]
     stages.append(
         StageStatus(
             "crossval",
@@ -145,20 +150,21 @@ def status_of(folder: Path, run: dict[str, Any], ledger: Ledger) -> RunStatus:
     return RunStatus(folder, tuple(stages), whole, alive and not whole, left if alive else None)
 
 
-def crossval_ids(run: dict[str, Any], ledger: Ledger) -> set[str] | None:
-    """Ids of all trials of the cross-validation; None if it is not planned yet."""
+def crossval_trials(ledger: Ledger) -> list[Trial] | None:
+    """All trials of the cross-validation, done or not; None if it is not planned yet.
+
+    The search has trained some of them: they are on record in that stage.
+    """
     kept = ledger.plan("crossval")
     if kept is None:
         return None
     plan = Plan.from_json(kept["plan"])
-    return {
-        Trial(Setting.from_json(one), fold, plan.n_folds, seed, plan.epochs).id(
-            run["identity"]["classifier"]
-        )
+    return [
+        Trial(Setting.from_json(one), fold, plan.n_folds, seed, plan.epochs)
         for one in kept["candidates"]
         for fold in range(plan.n_folds)
         for seed in range(plan.n_seeds)
-    }
+    ]
 
 
 def _heartbeat(path: Path) -> tuple[bool, float | None]:

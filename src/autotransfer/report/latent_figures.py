@@ -1,0 +1,218 @@
+"""Pictures of latents and of how they came about: leakage, maps, learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from autotransfer.report.look import MARKERS, Look, new_figure
+from autotransfer.report.words import short
+
+ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
+"""Methods whose latents are probed, with their markers."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How often a probe recognises the person from part of a latent.
+
+    Parameters
+    ----------
+    role : str
+        Whose latent: a name in `ROLES`.
+    part : str
+        Part of the latent: "z", "z1", "z2", "z given y".
+    value, low, high : float
+        Balanced accuracy of the probe, and its interval.
+    chance : float
+        What guessing gives.
+    subjects : int
+        People among whom it has to tell.
+    """
+
+    role: str
+    part: str
+    value: float
+    low: float
+    high: float
+    chance: float
+    subjects: int
+
+
+def leakage_figure(leaks: Sequence[Leak], look: Look, stamp: str = "") -> Figure:
+    """Draw how well the person is recognised from each part of each latent."""
+    parts = list(dict.fromkeys(one.part for one in leaks))
+    roles = [role for role in ROLES if any(one.role == role for one in leaks)]
+    figure, (ax,) = new_figure(1.1 + len(parts) * (0.25 + 0.17 * len(roles)), look, stamp)
+    for one in leaks:
+        place, nth = parts.index(one.part), roles.index(one.role)
+        y = place + 0.24 * (nth - (len(roles) - 1) / 2)
+        colour = getattr(look, one.role)
+        ax.plot([100 * one.low, 100 * one.high], [y, y], color=colour, linewidth=1.6)
+        ax.plot(
+            100 * one.value,
+            y,
+            ROLES[one.role],
+            ms=7,
+            color=colour,
+            markeredgecolor=look.paper,
+            label=one.role,
+        )
+        ax.plot(
+            [100 * one.chance] * 2,
+            [place - 0.45, place + 0.45],
+            color=look.quiet,
+            linestyle="--",
+            linewidth=1,
+            label="guessing",
+            zorder=0,
+        )
+    ax.set_yticks(range(len(parts)), parts)
+    ax.set_ylim(len(parts) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.set_xlabel("how often a probe recognises the person, %")
+    handles, labels = ax.get_legend_handles_labels()
+    one_each = dict(zip(labels, handles, strict=True))
+    key = [*roles, "guessing"]
+    ax.legend(
+        [one_each[name] for name in key],
+        key,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=4,
+        handletextpad=0.4,
+        columnspacing=1.2,
+    )
+    return figure
+
+
+def maps_figure(maps: Mapping[str, Mapping[str, Any]], look: Look, stamp: str = "") -> Figure:
+    """Draw trials as points of a plane, coloured by person and by class.
+
+    Parameters
+    ----------
+    maps : mapping
+        Title -> ``points``, ``subject`` and ``label`` of trials; one or two.
+    look : Look
+        Colours.
+    stamp : str
+        Word across the picture, or "".
+    """
+    n = len(maps)
+    figure, axes = new_figure(5.6 if n > 1 else 3.2, look, stamp, 2 if n > 1 else 1, 2)
+    for place, (title, one) in enumerate(maps.items()):
+        for nth, (key, by) in enumerate((("subject", "person"), ("label", "class"))):
+            ax = axes[nth * n + place] if n > 1 else axes[nth]
+            _scatter(ax, np.asarray(one["points"]), list(one[key]), look)
+            ax.set_title(f"{title}, by {by}")
+    # The last panel is one by class. People have no key: what counts is how they mix.
+    handles, labels = axes[-1].get_legend_handles_labels()
+    if len(labels) <= 12:
+        figure.legend(
+            handles,
+            [short(label, 24) for label in labels],
+            loc="outside lower center",
+            ncols=4 if max(map(len, labels)) <= 12 else 2,
+            markerscale=1.6,
+            handletextpad=0.2,
+            columnspacing=1.0,
+        )
+    return figure
+
+
+def _scatter(ax: Axes, points: npt.NDArray[np.float64], names: Sequence[str], look: Look) -> None:
+    for nth, name in enumerate(sorted(set(names), key=_natural)):
+        mine = np.array([one == name for one in names])
+        ax.scatter(
+            points[mine, 0],
+            points[mine, 1],
+            s=11,
+            color=look.many[nth % len(look.many)],
+            # Ten markers and eight colours: eighty people before a pair comes again.
+            marker=MARKERS[(nth // len(look.many) + nth) % len(MARKERS)],
+            linewidth=0,
+            alpha=0.8,
+            label=name,
+            rasterized=True,
+        )
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(look.faint)
+
+
+def _natural(name: str) -> tuple[int, str]:
+    return (len(name), name)
+
+
+def curves_figure(curves: Sequence[Mapping[str, Any]], look: Look, stamp: str = "") -> Figure:
+    """Draw losses, and the penalty if there is one, over epochs: thin for trials, thick the mean.
+
+    Parameters
+    ----------
+    curves : sequence of mapping
+        One for each trial: name -> one number for each epoch, and ``best_epoch``.
+    look : Look
+        Colours.
+    stamp : str
+        Word across the picture, or "".
+    """
+    censored = any("penalty" in one for one in curves)
+    figure, axes = new_figure(4.4 if censored else 2.9, look, stamp, 2 if censored else 1, 1)
+    drawn = [
+        (axes[0], "task_loss", "training people", look.baseline, "-"),
+        (axes[0], "validation_loss", "validation people", look.chosen, "--"),
+    ]
+    axes[0].set_ylabel("task loss")
+    if censored:
+        drawn.append((axes[1], "penalty", "penalty", look.placebo, "-"))
+        axes[1].set_ylabel("penalty of the censor")
+    for ax, name, label, colour, line in drawn:
+        lines = [_numbers(one[name]) for one in curves if name in one]
+        for each in lines:
+            ax.plot(np.arange(1, len(each) + 1), each, line, color=colour, linewidth=0.6, alpha=0.3)
+        mean = mean_curve(lines)
+        ax.plot(np.arange(1, len(mean) + 1), mean, line, color=colour, linewidth=2.2, label=label)
+    kept = float(np.median([one["best_epoch"] for one in curves]))
+    for ax in axes:
+        ax.axvline(kept, color=look.quiet, linestyle=":", label="epoch kept (median)")
+        ax.grid(axis="y", linewidth=0.6)
+        ax.set_axisbelow(True)
+    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    axes[-1].set_xlabel("epoch")
+    axes[-1].sharex(axes[0])
+    axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def mean_curve(lines: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    """Average curves of unequal length, as far as at least half of them go.
+
+    Examples
+    --------
+    >>> mean_curve([np.array([1.0, 3.0]), np.array([3.0])])
+    array([2., 3.])
+    """
+    if not lines:
+        return np.zeros(0)
+    longest = max(len(one) for one in lines)
+    table = np.full((len(lines), longest), np.nan)
+    for row, one in zip(table, lines, strict=True):
+        row[: len(one)] = one
+    there = np.isfinite(table).sum(axis=0)
+    # Where trials have stopped early the rest would be a mean over others.
+    enough = there * 2 >= len(lines)
+    return np.asarray(np.nanmean(table[:, enough], axis=0), np.float64)
+
+
+def _numbers(values: Sequence[float | None]) -> npt.NDArray[np.float64]:
+    return np.array([np.nan if value is None else value for value in values], np.float64)

@@ -1,0 +1,282 @@
+"""The pictures of a run: which there are, what they show, and that in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from autotransfer.report import latent_figures, score_figures, tables
+from autotransfer.report.gather import Method, Record
+from autotransfer.report.latent_figures import Leak
+from autotransfer.report.look import DARK, LIGHT, Look, drawing, to_png, to_svg
+from autotransfer.report.score_figures import Row
+from autotransfer.report.words import count, percent
+from autotransfer.search.setting import BASELINE, Setting
+
+SHOWN = 40
+"""Most candidates in the picture of scores; the table has all."""
+
+NAMES = ("methods", "people", "leakage", "curves", "maps", "confusion")
+"""All pictures there may be."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture.
+
+    Parameters
+    ----------
+    name : str
+        Of its files; one of `NAMES`.
+    alt : str
+        What it shows, with its numbers, for those who do not see it.
+    draw : callable
+        Look -> Figure.
+    """
+
+    name: str
+    alt: str
+    draw: Callable[[Look], Figure]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture as files.
+
+    Parameters
+    ----------
+    alt : str
+        As in `Picture`.
+    light, dark : bytes
+        SVG for light and for dark paper.
+    png : bytes or None
+        On light paper.
+    """
+
+    alt: str
+    light: bytes
+    dark: bytes
+    png: bytes | None = None
+
+
+def draw(picture: Picture, png: bool) -> Drawn:
+    """Draw a picture; as PNG only if that is asked for, because it takes longest."""
+    with drawing(LIGHT):
+        figure = picture.draw(LIGHT)
+        light, pixels = to_svg(figure), to_png(figure) if png else None
+    with drawing(DARK):
+        return Drawn(picture.alt, light, to_svg(picture.draw(DARK)), pixels)
+
+
+def stamp_of(record: Record) -> str:
+    """Say what must stand on every picture of a run; nothing if it is whole and honest."""
+    if not record.whole:
+        done = sum(stage.done + stage.failed for stage in record.status.stages)
+        return f"PARTIAL: unfinished run, {count(done, 'trial')} so far"
+    return "FOR STUDY ONLY: chosen by TEST scores" if record.for_study_only else ""
+
+
+def pictures(record: Record) -> dict[str, Picture]:
+    """Make the pictures that a run has numbers for."""
+    makers = (_methods, _people, _leakage, _curves, _maps, _confusion)
+    found = [maker(record) for maker in makers]
+    return {one.name: one for one in found if one is not None}
+
+
+def _picture(record: Record, name: str, alt: str, draw: Callable[..., Figure]) -> Picture:
+    stamp = stamp_of(record)
+    return Picture(name, f"{stamp}. {alt}" if stamp else alt, partial(draw, stamp=stamp))
+
+
+def _chance(record: Record) -> float | None:
+    return None if record.n_classes is None else 1 / record.n_classes
+
+
+def role_of(record: Record, method: Method) -> str:
+    """Tell what a method is: "chosen", "baseline", or neither."""
+    if method is record.chosen:
+        return "chosen"
+    return "baseline" if method.setting == BASELINE else ""
+
+
+def short_name(setting: Setting) -> str:
+    """Name a setting without the names of options that are words: there is little room.
+
+    Examples
+    --------
+    >>> short_name(Setting.of("mige", "marginal", 0.1, estimator="stein", gamma=0.01))
+    'mige marginal 0.1 stein gamma=0.01'
+    """
+    words = [str(Setting(setting.measure, setting.mode, setting.strength))]
+    words += [v if isinstance(v, str) else f"{name}={v}" for name, v in setting.options]
+    return " ".join(words)
+
+
+def shown_methods(record: Record) -> list[Method]:
+    """Candidates in the order of the picture: chosen, baseline, the others as they were judged."""
+    there = [m for m in tables.ordered(record) if m.candidate and m.test]
+    first = {"chosen": 0, "baseline": 1, "": 2}
+    return sorted(there, key=lambda m: first[role_of(record, m)])[:SHOWN]
+
+
+def _methods(record: Record) -> Picture | None:
+    rows = [
+        Row(short_name(m.setting), list(m.test.values()), role_of(record, m))
+        for m in shown_methods(record)
+    ]
+    if not rows:
+        return None
+    means = "; ".join(
+        f"{row.name}{f' ({row.role})' if row.role else ''} {percent(float(np.mean(row.scores)))} "
+        f"over {len(row.scores)}"
+        for row in rows
+    )
+    alt = (
+        "Dot plot: test balanced accuracy of every person with each cross-validated method, the "
+        f"mean marked. Means: {means}."
+    )
+    chance = _chance(record)
+    return _picture(
+        record,
+        "methods",
+        alt,
+        lambda look, stamp: score_figures.methods_figure(rows, chance, look, stamp),
+    )
+
+
+def _people(record: Record) -> Picture | None:
+    baseline, chosen = record.baseline, record.chosen
+    if baseline is None or not baseline.candidate or not baseline.test:
+        return None
+    other = None if chosen is None or chosen is baseline else chosen.test
+    ranked = sorted(baseline.test, key=lambda person: baseline.test[person])
+    ends = [ranked[0], ranked[-1]] if len(ranked) > 12 else ranked
+    told = "; ".join(
+        f"{person} {percent(baseline.test[person], 0)}"
+        + (f" to {percent(other[person], 0)}" if other and person in other else "")
+        for person in ends
+    )
+    what = "without and with the chosen censor" if other else "with the uncensored model"
+    which = "lowest and highest of them" if len(ends) < len(ranked) else "from lowest to highest"
+    alt = (
+        f"Test balanced accuracy of each of {len(ranked)} people {what}, sorted by the uncensored "
+        f"score; {which}: {told}."
+    )
+    chance = _chance(record)
+    return _picture(
+        record,
+        "people",
+        alt,
+        lambda look, stamp: score_figures.people_figure(baseline.test, other, chance, look, stamp),
+    )
+
+
+def leaks(record: Record) -> list[Leak]:
+    """Leakage of the latents that the report compares."""
+    # While nothing is chosen the baseline is all that may be shown.
+    shown = {"baseline": record.portrait(BASELINE)}
+    if record.chosen is not None and record.chosen.setting != BASELINE:
+        shown["chosen"] = record.portrait(record.chosen.setting)
+        shown["placebo"] = record.portrait(record.chosen.setting, placebo=True)
+    return [
+        Leak(
+            role,
+            part,
+            **found["best"]["accuracy"],
+            chance=found["chance"],
+            subjects=len(found["subjects"]),
+        )
+        for role, one in shown.items()
+        for part, found in ({} if one is None else one.leakage).items()
+        if "best" in found
+    ]
+
+
+def _leakage(record: Record) -> Picture | None:
+    found = leaks(record)
+    if not found:
+        return None
+    told = "; ".join(
+        f"{one.part} of the {one.role} {percent(one.value)} (interval {percent(one.low, 0)} to "
+        f"{percent(one.high, 0)}, guessing {percent(one.chance)})"
+        for one in found
+    )
+    alt = f"How often a fresh probe recognises the person from the latent: {told}."
+    return _picture(
+        record,
+        "leakage",
+        alt,
+        lambda look, stamp: latent_figures.leakage_figure(found, look, stamp),
+    )
+
+
+def _curves(record: Record) -> Picture | None:
+    curves = [one for one in record.curves if one.get("task_loss")]
+    if not curves or record.focus is None:
+        return None
+    told = {
+        "task_loss": "task loss of training people",
+        "validation_loss": "task loss of validation people",
+        "penalty": "penalty",
+    }
+    parts = []
+    for key, words in told.items():
+        ends = [(one[key][0], one[key][one["best_epoch"] - 1]) for one in curves if one.get(key)]
+        if ends:
+            first, kept = np.mean(np.array(ends, np.float64), axis=0)
+            parts.append(f"{words} {first:.3g} after the first epoch, {kept:.3g} at the one kept")
+    alt = f"Learning curves of {record.focus.name} in {len(curves)} trainings: {'; '.join(parts)}."
+    return _picture(
+        record,
+        "curves",
+        alt,
+        lambda look, stamp: latent_figures.curves_figure(curves, look, stamp),
+    )
+
+
+def _maps(record: Record) -> Picture | None:
+    maps = {}
+    before = record.portrait(BASELINE)
+    if before is not None and before.points:
+        maps["uncensored"] = before.points
+    after = None if record.chosen is None else record.portrait(record.chosen.setting)
+    if after is not None and after.points and after.setting != BASELINE:
+        maps["chosen"] = after.points
+    if not maps:
+        return None
+    one = next(iter(maps.values()))
+    alt = (
+        f"Maps in two dimensions of the latents of {len(one['points'])} trials of "
+        f"{len(set(one['subject']))} training people in {len(set(one['label']))} classes, coloured "
+        f"by person and by class: {' and '.join(maps)}. How well people are told apart is measured "
+        "in the picture of leakage."
+    )
+    return _picture(
+        record, "maps", alt, lambda look, stamp: latent_figures.maps_figure(maps, look, stamp)
+    )
+
+
+def _confusion(record: Record) -> Picture | None:
+    counts = record.confusion
+    if counts is None or record.focus is None:
+        return None
+    names = tables.class_names(record)
+    total = counts.sum(axis=1)
+    told = "; ".join(
+        f"{name} {percent(counts[i, i] / total[i], 0)} of {total[i]}"
+        for i, name in enumerate(names)
+        if total[i]
+    )
+    alt = (
+        f"Confusion matrix of {record.focus.name} on test people. Recognised of each class: {told}."
+    )
+    return _picture(
+        record,
+        "confusion",
+        alt,
+        lambda look, stamp: score_figures.confusion_figure(counts, names, look, stamp),
+    )

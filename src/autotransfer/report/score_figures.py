@@ -1,0 +1,185 @@
+"""The paper's two pictures, and the confusion matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from autotransfer.report.look import Look, new_figure
+from autotransfer.report.words import short
+
+NAMED = 45
+"""Most people that are named in a picture."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Scores of a method.
+
+    Parameters
+    ----------
+    name : str
+        The method.
+    scores : sequence of float
+        One for each person.
+    role : {"chosen", "baseline", ""}
+        What it is.
+    """
+
+    name: str
+    scores: Sequence[float]
+    role: str = ""
+
+
+def methods_figure(
+    rows: Sequence[Row], chance: float | None, look: Look, stamp: str = ""
+) -> Figure:
+    """Draw the test score of every person with every method, and the means."""
+    figure, (ax,) = new_figure(0.9 + 0.46 * len(rows) + 0.2 * bool(stamp), look, stamp)
+    rng = np.random.default_rng(0)
+    colours = {"chosen": look.chosen, "baseline": look.baseline}
+    for place, row in enumerate(rows):
+        colour = colours.get(row.role, look.quiet)
+        scores = 100 * np.asarray(row.scores, np.float64)
+        spread = rng.uniform(-0.12, 0.12, len(scores))
+        ax.scatter(scores, place + spread, s=17, color=colour, alpha=0.55, linewidth=0)
+        mean = float(scores.mean())
+        marker = "s" if row.role == "chosen" else "D"
+        ax.plot(
+            mean, place, marker, ms=7, color=colour, markeredgecolor=look.paper, markeredgewidth=1.2
+        )
+        bold = "bold" if row.role else "normal"
+        along = ax.get_yaxis_transform()
+        words = short(row.name, 46) + (f" ({row.role})" if row.role else "")
+        ax.text(0.0, place - 0.24, words, transform=along, va="bottom", fontweight=bold, fontsize=8)
+        ax.text(
+            1.0,
+            place - 0.24,
+            f"mean {mean:.1f}",
+            transform=along,
+            va="bottom",
+            ha="right",
+            fontweight=bold,
+            fontsize=8,
+        )
+    _mark_chance(ax, chance, look)
+    ax.set_ylim(len(rows) - 0.6, -0.75)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.grid(axis="x", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.set_xlabel("balanced accuracy on unseen people, %")
+    return figure
+
+
+def people_figure(
+    baseline: Mapping[str, float],
+    chosen: Mapping[str, float] | None,
+    chance: float | None,
+    look: Look,
+    stamp: str = "",
+) -> Figure:
+    """Draw each person's test score without and with the chosen censor, sorted by the baseline."""
+    people = sorted(baseline, key=lambda person: baseline[person])
+    before = 100 * np.array([baseline[person] for person in people])
+    after = None
+    if chosen is not None:
+        after = 100 * np.array([chosen.get(person, np.nan) for person in people])
+    named = len(people) <= NAMED
+    height = 1.2 + 0.2 * len(people) if named else 3.4
+    figure, (ax,) = new_figure(height, look, stamp)
+    place = np.arange(len(people))
+    if after is not None:
+        gain = after - before
+        for colour, mine in ((look.chosen, gain > 1e-7), (look.placebo, gain < -1e-7)):
+            (ax.hlines if named else ax.vlines)(
+                place[mine], before[mine], after[mine], color=colour, linewidth=1.8, alpha=0.75
+            )
+    _dots(ax, before, place, named, "o", look.paper, look.baseline, "uncensored")
+    if after is not None:
+        _dots(ax, after, place, named, "s", look.chosen, look.chosen, "chosen")
+    if named:
+        ax.set_yticks(place, [short(person) for person in people])
+        ax.tick_params(axis="y", length=0, labelsize=8)
+        ax.set_ylim(-0.7, len(people) - 0.3)
+        ax.set_ylabel("person")
+        ax.set_xlabel("balanced accuracy, %")
+    else:
+        ax.set_xlabel(f"{len(people)} people, sorted by the uncensored score")
+        ax.set_ylabel("balanced accuracy, %")
+    ax.grid(axis="x" if named else "y", linewidth=0.6)
+    ax.set_axisbelow(True)
+    _mark_chance(ax, chance, look, upright=named)
+    if after is not None:
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return figure
+
+
+def confusion_figure(
+    counts: npt.NDArray[np.int64], names: Sequence[str], look: Look, stamp: str = ""
+) -> Figure:
+    """Draw shares of each true class that were taken for each class, with counts."""
+    n = len(counts)
+    total = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
+    figure, (ax,) = new_figure(min(5.2, 1.5 + 0.7 * n), look, stamp)
+    shades = look.shades
+    ax.imshow(shares, cmap=shades, vmin=0, vmax=1, aspect="auto")
+    if n <= 12:
+        for i, j in np.ndindex(n, n):
+            red, green, blue, _ = shades(float(shares[i, j]))
+            bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+            ax.text(
+                j,
+                i,
+                f"{100 * shares[i, j]:.0f} %\n{counts[i, j]}",
+                ha="center",
+                va="center",
+                color="#10161c" if bright else "#ffffff",
+                fontsize=9 if n <= 6 else 7,
+            )
+    shown = [short(name) for name in names]
+    ax.set_xticks(range(n), shown, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right")
+    ax.set_yticks(range(n), shown)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel("class that the model said")
+    ax.set_ylabel("true class")
+    return figure
+
+
+def _dots(
+    ax: Axes,
+    scores: npt.NDArray[np.float64],
+    place: npt.NDArray[np.intp],
+    named: bool,
+    marker: str,
+    face: str,
+    edge: str,
+    label: str,
+) -> None:
+    x, y = (scores, place) if named else (place, scores)
+    size = 5.5 if named else 3.0
+    ax.plot(
+        x,
+        y,
+        marker,
+        ms=size,
+        color=edge,
+        markerfacecolor=face,
+        markeredgewidth=1.3,
+        label=label,
+        linestyle="none",
+    )
+
+
+def _mark_chance(ax: Axes, chance: float | None, look: Look, upright: bool = True) -> None:
+    if chance is None:
+        return
+    mark = ax.axvline if upright else ax.axhline
+    mark(100 * chance, color=look.quiet, linestyle="--", linewidth=1, label="guessing", zorder=0)

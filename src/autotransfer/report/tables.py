@@ -1,0 +1,151 @@
+"""The tables of a report, as data frames: for the page and as CSV files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from autotransfer.report.answer import judged
+from autotransfer.report.gather import Method, Record
+from autotransfer.search.selection import describe
+from autotransfer.search.trial import Trial
+
+
+def settings_table(record: Record) -> pd.DataFrame:
+    """Every setting tried: trials, and the spread of its scores over people.
+
+    Cross-validated ones come first, the one that the rule likes best on top; then those of the
+    search, by their validation score on its one fold.
+    """
+    rows = []
+    for method in ordered(record):
+        setting = method.setting
+        row: dict[str, Any] = {
+            "setting": method.name,
+            "measure": setting.family,
+            "mode": setting.mode if setting.measure else "",
+            "strength": setting.strength if setting.measure else None,
+            "options": ", ".join(f"{name}={value}" for name, value in setting.options),
+            "tried in": "cross-validation" if method.candidate else "search",
+            "chosen": record.chosen is method,
+            "trials": method.done,
+            "missing": method.planned - method.done - method.failed,
+            "failed": method.failed,
+            "people": len(method.test),
+        }
+        for side in ("validation", "test"):
+            spread = describe(getattr(method, side))
+            row |= {f"{side} {name.replace('_', ' ')}": value for name, value in spread.items()}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def ordered(record: Record) -> list[Method]:
+    """Sort methods: chosen, cross-validated, searched; each by what the choice went by."""
+
+    def place(method: Method) -> tuple[bool, bool, float]:
+        value = judged(record, method) if method.candidate else None
+        if value is None:
+            mean = describe(method.validation)["mean"]
+            value = -1.0 if mean is None else mean
+        return record.chosen is not method, not method.candidate, -value
+
+    return sorted(record.methods, key=place)
+
+
+def people_table(record: Record) -> pd.DataFrame:
+    """Each person's test score: uncensored, with the chosen censor, and the difference."""
+    baseline, chosen = record.baseline, record.chosen
+    if baseline is None:
+        return pd.DataFrame()
+    rows = []
+    for person, score in sorted(baseline.test.items(), key=lambda pair: pair[1]):
+        row: dict[str, Any] = {"subject": person, "uncensored": score}
+        if chosen is not None and chosen is not baseline and person in chosen.test:
+            row |= {chosen.name: chosen.test[person], "difference": chosen.test[person] - score}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def scores_table(record: Record) -> pd.DataFrame:
+    """List the validation and test score of every candidate for every person."""
+    rows = [
+        {"setting": method.name, "side": side, "subject": person, "balanced accuracy": score}
+        for method in record.candidates
+        for side in ("validation", "test")
+        for person, score in getattr(method, side).items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def leakage_table(record: Record) -> pd.DataFrame:
+    """How well a fresh probe recognises the person from each part of each latent."""
+    rows = []
+    for one in record.portraits:
+        for part, found in one.leakage.items():
+            row: dict[str, Any] = {
+                "setting": str(one.setting),
+                "placebo": one.placebo,
+                "part": part,
+                "error": found.get("error", ""),
+            }
+            if "best" in found:
+                accuracy = found["best"]["accuracy"]
+                row |= {
+                    "accuracy": accuracy["value"],
+                    "low": accuracy["low"],
+                    "high": accuracy["high"],
+                    "chance": found["chance"],
+                    "subjects": len(found["subjects"]),
+                    "trials": found["n_trials"],
+                }
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def class_names(record: Record) -> list[str]:
+    """Names of the classes; their numbers in runs of versions that did not note them."""
+    named: list[str] = record.about.get("classes") or []
+    n = 0 if record.confusion is None else len(record.confusion)
+    return named if len(named) == n else [str(number) for number in range(n)]
+
+
+def confusion_table(record: Record) -> pd.DataFrame:
+    """Trials of test people by true and predicted class."""
+    if record.confusion is None:
+        return pd.DataFrame()
+    names = class_names(record)
+    table = pd.DataFrame(record.confusion, columns=names)
+    table.insert(0, "true \\ predicted", names, allow_duplicates=True)
+    return table
+
+
+def failures_table(record: Record) -> pd.DataFrame:
+    """Trials that failed: where, how often they were tried, and the last line of the error."""
+    rows = []
+    for entry in record.failures:
+        trial = Trial.from_json(entry.definition)
+        lines = entry.error.strip().splitlines()
+        rows.append(
+            {
+                "stage": entry.stage,
+                "setting": str(trial.setting),
+                "fold": trial.fold + 1,
+                "seed": trial.seed,
+                "attempts": entry.attempts,
+                "error": lines[-1] if lines else "unknown",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+TABLES = {
+    "settings": settings_table,
+    "people": people_table,
+    "scores": scores_table,
+    "leakage": leakage_table,
+    "confusion": confusion_table,
+    "failures": failures_table,
+}
+"""Tables by the name of their CSV file."""

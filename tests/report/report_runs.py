@@ -1,0 +1,77 @@
+"""Runs to report on: a real one with names that would break a careless page, and parts of it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autotransfer as at
+from autotransfer.search.run_folder import RunFolder
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
+import drive
+
+PEOPLE = np.array(["<img src=x onerror=alert(1)>", "B&B", "c'c\"c", "$d_1$", "日本 5"])
+CLASSES = np.array(["<b>left</b>", "right & up"])
+
+
+def data():
+    made = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
+    return made.X, CLASSES[made.y], PEOPLE[made.subject]
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory):
+    """Give the folder of a run that came to its end; not to be written to."""
+    out = tmp_path_factory.mktemp("report") / "whole"
+    X, y, subject = data()
+    drive.auto(out, portraits=True).fit(X, y, subject=subject)
+    return out
+
+
+def journal(run: Path) -> list[dict]:
+    return [json.loads(line) for line in RunFolder(run).ledger.read_text().splitlines()]
+
+
+def stages(run: Path) -> dict[int, str]:
+    names = [log["study_name"] for log in journal(run) if "study_name" in log]
+    return {number: name.partition("/")[2] for number, name in enumerate(names)}
+
+
+def cut(run: Path, out: Path, stage: str, trials: int) -> Path:
+    """Copy a run as a kill after so many trials of a stage would have left it."""
+    out.mkdir()
+    shutil.copy(RunFolder(run).run, out)
+    (number,) = (n for n, name in stages(run).items() if name == stage)
+    kept, seen = [], 0
+    for line in RunFolder(run).ledger.read_text().splitlines(keepends=True):
+        log = json.loads(line)
+        mine = log.get("study_id") == number and "user_attrs" in log
+        if mine and seen == trials:
+            break
+        seen += mine
+        kept.append(line)
+    (out / "ledger.journal").write_text("".join(kept))
+    if stage == "portrait":  # the refit was over
+        shutil.copytree(RunFolder(run).model, out / "model")
+    return out
+
+
+def pictures(page: str) -> list[str]:
+    """Give the SVG texts in a page."""
+    found = re.findall(r'"data:image/svg\+xml;base64,([^"]+)"', page)
+    return [base64.b64decode(one).decode() for one in found]
+
+
+def words(page: str) -> str:
+    """Give the text of a page as a person reads it."""
+    body = re.sub(r"<(script|style)>.*?</\1>", "", page[page.index("<body") :], flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())

@@ -1,0 +1,245 @@
+"""The page of a run: what it claims, what it does not, and that it needs nothing but itself."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+import shutil
+
+import pandas as pd
+import pytest
+from report_runs import CLASSES, PEOPLE, cut, data, drive, journal, pictures, stages, words
+from scipy import stats
+
+from autotransfer.errors import SourceError
+from autotransfer.report import write_report
+from autotransfer.report.again import python
+from autotransfer.report.answer import answer
+from autotransfer.report.gather import gather
+from autotransfer.search.entry import Entry
+from autotransfer.search.ledger import Ledger
+from autotransfer.search.run_folder import RunFolder
+from autotransfer.search.trial import digest
+
+pytestmark = pytest.mark.slow
+
+PARTS = [("search", 0), ("search", 3), ("crossval", 0), ("crossval", 5), ("refit", 0)]
+PARTS += [("portrait", 0), ("portrait", 1)]
+
+
+def files(folder):
+    return {
+        path: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def page(whole_run, tmp_path_factory):
+    out = tmp_path_factory.mktemp("page") / "whole.html"
+    before = files(whole_run)
+    assert write_report(whole_run, out) == out
+    assert files(whole_run) == before
+    return out
+
+
+def test_a_whole_run_is_not_called_partial(page):
+    text = page.read_text()
+    assert "PARTIAL" not in text
+    assert "The answer" in words(text)
+    shown = pictures(text)
+    assert len(shown) == 2 * 6  # on light paper and on dark
+    assert not any("PARTIAL" in svg or "STUDY" in svg for svg in shown)
+
+
+@pytest.mark.parametrize(("stage", "trials"), PARTS)
+def test_a_partial_run_says_so_everywhere(whole_run, tmp_path, stage, trials):
+    run = cut(whole_run, tmp_path / "part", stage, trials)
+    text = write_report(run, assets=False).read_text()
+    said = words(text)
+    assert said.startswith("PARTIAL")
+    assert text.partition("<title>")[2].startswith("PARTIAL")
+    assert "The answer" not in said
+    assert "The chosen method is" not in said
+    assert 'class="badge">chosen' not in text
+    shown = pictures(text)
+    assert all("PARTIAL" in svg for svg in shown)
+    assert all(alt.startswith("PARTIAL") for alt in re.findall(r'<img [^>]*alt="([^"]*)', text))
+    if stage in ("crossval", "refit", "portrait") and trials:
+        assert shown
+
+
+def test_the_page_is_the_same_every_time(whole_run, page, tmp_path):
+    again = write_report(whole_run, tmp_path / "whole.html", assets=tmp_path / "whole-files")
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_nothing_of_the_data_is_markup(page):
+    text = page.read_text()
+    assert "<img src=x" not in text
+    assert "<b>left" not in text
+    said = words(text)
+    for name in [*PEOPLE, *CLASSES]:
+        assert name in said
+    for svg in pictures(text):
+        assert "<img" not in svg
+
+
+def test_nothing_is_fetched(page):
+    text = page.read_text()
+    sources = re.findall(r'(?:src|srcset|href)="([^"]{0,40})', text)
+    assert sources
+    assert all(one.startswith(("data:image/svg+xml;base64,", "#")) for one in sources)
+    policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)', text)[0])
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert not re.search(r'\son\w+="', re.sub(r'alt="[^"]*"', "", text))
+
+
+def test_the_numbers_are_those_of_the_table_of_trials(whole_run, page):
+    results = json.loads(RunFolder(whole_run).results.read_text())
+    record = gather(whole_run)
+    said = words(page.read_text())
+    # From the table of trials, by another way than the report's: a fold tests one person.
+    trials = pd.read_csv(RunFolder(whole_run).trials)
+    wanted = trials[trials["setting"].isin([m.name for m in record.candidates])]
+    means = wanted.groupby(["setting", "fold"])["test"].mean().unstack()
+    base, mine = means.loc["uncensored"], means.loc[results["chosen"]["name"]]
+    assert f"{100 * mine.mean():.1f}\N{NO-BREAK SPACE}%" in page.read_text()
+    for method in record.candidates:
+        assert sorted(method.test.values()) == pytest.approx(sorted(means.loc[method.name]))
+    if results["censors"]:
+        gained, lost = int((mine > base + 1e-9).sum()), int((mine < base - 1e-9).sum())
+        assert f"Of 5 people, {gained} gained and {lost} lost" in said
+        p = stats.wilcoxon((mine - base).round(9)).pvalue
+        assert f"p = {p:.3f}" in said
+    else:
+        assert "No censor did better" in said
+
+
+def chosen_as(record, method):
+    """Give the record as if another candidate had been chosen."""
+    results = record.results | {
+        "chosen": {"setting": method.setting.to_json(), "name": method.name},
+        "censors": method.setting.measure is not None,
+    }
+    return type(record)(**vars(record) | {"results": results, "focus": method})
+
+
+def test_the_words_fit_what_was_chosen(whole_run):
+    record = gather(whole_run)
+    for method in record.candidates:
+        found = answer(chosen_as(record, method))
+        said = " ".join(found.paragraphs)
+        if method.setting.measure is None:
+            assert found.headline == "No censor was chosen: none did better."
+            assert "The nearest censor was" in said
+        else:
+            assert f"The chosen method is {method.name}:" in said
+            assert "cannot tell a difference from chance" in said  # five people cannot
+            assert "helped" not in found.headline
+
+
+def test_a_choice_by_test_scores_is_marked_everywhere(whole_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole_run, run)
+    X, y, subject = data()
+    auto = drive.auto(run, portraits=True, rule="oracle").fit(X, y, subject=subject)
+    text = auto.report(tmp_path / "oracle.html").read_text()
+    assert words(text).startswith("FOR STUDY ONLY")
+    assert all("FOR STUDY ONLY" in svg for svg in pictures(text))
+    assert "chosen, for study only" in text
+
+
+def test_pictures_and_tables_are_files_too(whole_run, page, tmp_path):
+    made = {path.name for path in page.with_name("whole-files").iterdir()}
+    names = ["methods", "people", "leakage", "curves", "maps", "confusion"]
+    assert {f"{n}.{kind}" for n in names for kind in ("svg", "png")} <= made
+    tables = {"settings.csv", "people.csv", "scores.csv", "leakage.csv", "confusion.csv"}
+    assert tables <= made
+    settings = pd.read_csv(page.with_name("whole-files") / "settings.csv")
+    assert len(settings) == 5
+    assert settings["chosen"].sum() == 1
+    confusion = pd.read_csv(page.with_name("whole-files") / "confusion.csv", index_col=0)
+    assert confusion.to_numpy().sum() == 5 * 24  # each person tests once
+    # What another report left goes; what is somebody else's stays.
+    folder = tmp_path / "files"
+    shutil.copytree(page.with_name("whole-files"), folder)
+    (folder / "mine.txt").write_text("keep")
+    part = cut(whole_run, tmp_path / "part", "search", 2)
+    write_report(part, tmp_path / "part.html", assets=folder)
+    assert {path.name for path in folder.iterdir()} == {
+        "mine.txt", "settings.csv", "curves.svg", "curves.png", "confusion.svg", "confusion.png",
+        "confusion.csv", "people.csv",
+    }  # fmt: skip
+    write_report(part, tmp_path / "none.html", assets=False)
+    assert not (tmp_path / "none-files").exists()
+
+
+def test_the_call_to_run_it_again_is_this_run(whole_run):
+    X, y, subject = data()
+    call, _, _ = python(gather(whole_run)).partition("auto.fit(")
+    names = {}
+    exec(call, names)
+    auto = names["auto"]
+    problem = auto._problem(X, y, subject)
+    _, identity = auto._folder(problem, auto._wishes(problem))
+    saved = json.loads(RunFolder(whole_run).run.read_text())["identity"]
+    assert json.loads(json.dumps(identity)) == saved
+
+
+def test_failures_are_shown(whole_run, tmp_path):
+    run = cut(whole_run, tmp_path / "part", "crossval", 1)
+    saved = json.loads(RunFolder(run).run.read_text())["identity"]
+    (number,) = (n for n, name in stages(whole_run).items() if name == "crossval")
+    last = [log for log in journal(whole_run) if log.get("study_id") == number][-1]["user_attrs"]
+    error = "Traceback (most recent call last):\n  ...\nValueError: <i>bad</i> weather\n"
+    with Ledger(run / "ledger.journal", digest(saved)) as ledger:
+        definition = json.loads(last["definition"])
+        ledger.record(Entry(last["id"], "crossval", "failed", definition, {}, error, attempts=3))
+    text = write_report(run, assets=False).read_text()
+    assert "ValueError: <i>bad</i> weather" in words(text)
+    assert "<i>bad" not in text
+    assert "1 failed" in words(text)
+
+
+def test_an_older_run_without_portraits_and_confusion(whole_run, tmp_path):
+    run = tmp_path / "old"
+    shutil.copytree(whole_run, run)
+    (portrait,) = (n for n, name in stages(run).items() if name == "portrait")
+    kept = []
+    for log in journal(run):
+        if "user_attrs" in log:
+            if log["study_id"] == portrait:
+                continue
+            result = json.loads(log["user_attrs"]["result"])
+            for side in ("validation", "test"):
+                result.get(side, {}).pop("confusion", None)
+            log["user_attrs"]["result"] = json.dumps(result)
+            log["user_attrs"]["id"] = digest(["older protocol", log["user_attrs"]["id"]])
+        kept.append(json.dumps(log, separators=(",", ":")) + "\n")
+    (run / "ledger.journal").write_text("".join(kept))
+    saved = json.loads((run / "run.json").read_text())
+    for name in ("classes", "subjects", "begun"):
+        del saved["about"][name]
+    (run / "run.json").write_text(json.dumps(saved))
+    text = write_report(run, assets=False).read_text()
+    said = words(text)
+    assert "PARTIAL" not in text
+    assert "The answer" in said
+    assert "leakage was not measured" in said
+    assert "No confusion matrix is on record" in said
+    assert len(pictures(text)) == 2 * 3
+
+
+def test_a_folder_without_a_run_is_named(tmp_path, whole_run):
+    with pytest.raises(SourceError, match="no run in"):
+        write_report(tmp_path)
+    with pytest.raises(SourceError, match="Make it"):
+        write_report(whole_run, tmp_path / "missing" / "page.html")
+    with pytest.raises(SourceError, match="is a folder"):
+        write_report(whole_run, tmp_path)
