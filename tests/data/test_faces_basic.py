@@ -42,7 +42,8 @@ def write(folder, subject, n_electrodes, runs=CODES, **changes):
     there = folder / "data" / subject
     there.mkdir(parents=True, exist_ok=True)
     file = there / f"{subject}_faceshouses.mat"
-    savemat(file, {name: value for name, value in arrays.items() if value is not None})
+    kept = {name: value for name, value in arrays.items() if value is not None}
+    savemat(file, kept, do_compression=True)  # as MATLAB does by default
     return data
 
 

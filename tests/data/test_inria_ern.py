@@ -106,8 +106,9 @@ def test_a_missing_label_or_feedback_is_refused(folder):
     write_session(folder / "train", "S02", 2, 7)
     with pytest.raises(LabelError, match="7 feedbacks"):
         read_inria_ern(folder)
+    write_session(folder / "train", "S02", 2, 6)
     write_session(folder / "train", "S02", 3, 4)
-    with pytest.raises(LabelError, match="0 labels of subject S02, session 3|7 feedbacks"):
+    with pytest.raises(LabelError, match="0 labels of subject S02, session 3"):
         read_inria_ern(folder)
 
 

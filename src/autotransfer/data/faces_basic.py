@@ -128,8 +128,8 @@ def read_faces_basic(
     if len(people) > 1:
         warnings.warn(
             f"Electrodes differ between subjects in number ({min(have.values())} to "
-            f"{max(have.values())}) and place; the first {n} of each are used, and a channel is not "
-            "the same place in two people.",
+            f"{max(have.values())}) and place; the first {n} of each are used, and a channel is "
+            "not the same place in two people.",
             DataWarning,
             stacklevel=2,
         )

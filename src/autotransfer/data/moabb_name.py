@@ -69,7 +69,7 @@ def suitable_paradigm(dataset: Any) -> Any:
 
 
 def _rate(dataset: Any) -> float | None:
-    """Sampling rate by MOABB's metadata; None where it says nothing."""
+    """Look up the sampling rate in MOABB's metadata; None where it says nothing."""
     about = getattr(dataset, "METADATA", None)
     said = getattr(getattr(about, "acquisition", None), "sampling_rate", None)
     if said is None:
