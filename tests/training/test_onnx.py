@@ -124,7 +124,7 @@ def test_an_encoder_of_ones_own(tmp_path):
 @pytest.mark.slow
 def test_an_encoder_that_ties_the_graph_to_a_number_of_trials(tmp_path):
     clf = fitted(encoder=Counts(), encoder_options=None)
-    with pytest.raises(SettingError, match="number of trials|cannot be written"):
+    with pytest.raises(SettingError, match=r"number of trials|cannot be written"):
         clf.export_onnx(tmp_path / "own.onnx")
 
 
@@ -158,7 +158,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="not fitted"):
         at.CensoredClassifier().export_onnx(tmp_path / "model.onnx")
     clf = fitted()
-    with pytest.raises(ModelFolderError, match="no folder .*nowhere"):
+    with pytest.raises(ModelFolderError, match=r"no folder .*nowhere"):
         clf.export_onnx(tmp_path / "nowhere" / "model.onnx")
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(MissingExtraError, match=r"pip install autotransfer\[onnx\]"):

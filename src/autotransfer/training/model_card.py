@@ -63,7 +63,8 @@ def model_card(documents: dict[str, Any]) -> str:
         "```",
         "",
         f"Made with autotransfer {about.get('autotransfer', '?')} and torch "
-        f"{about.get('torch', '?')}. The folder holds JSON and safetensors: nothing in it executes.",
+        f"{about.get('torch', '?')}. The folder holds JSON and safetensors: nothing in it "
+        "executes.",
         "",
     ]
     return "\n".join(lines)
@@ -83,8 +84,8 @@ def _scores(scores: dict[str, float]) -> list[str]:
     if value is None:
         return []
     return [
-        f"- Balanced accuracy on the subjects that decided when to stop: {value:.3f}. This is not a "
-        "test: the stopping point was chosen by it. Test the model on people of your own."
+        f"- Balanced accuracy on the subjects that decided when to stop: {value:.3f}. This is not "
+        "a test: the stopping point was chosen by it. Test the model on people of your own."
     ]
 
 

@@ -37,9 +37,7 @@ METADATA = "autotransfer"
 _EPS = float(np.finfo(np.float32).eps)
 
 
-def export_onnx(
-    classifier: Any, path: str | os.PathLike[str], *, opset: int | None = None
-) -> Path:
+def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | None = None) -> Path:
     """Write a trained classifier as an ONNX model.
 
     Parameters
