@@ -65,7 +65,11 @@ def suitable_paradigm(dataset: Any) -> Any:
     make = getattr(moabb.paradigms, PARADIGMS[dataset.paradigm])
     rate = _rate(dataset)
     # Resampling a slower recording up would only add time points.
-    return make(resample=RATE if rate is None or rate > RATE else None)
+    options: dict[str, Any] = {"resample": RATE if rate is None or rate > RATE else None}
+    if dataset.paradigm != "p300":
+        # By name, or MOABB logs that it had to choose.
+        options |= {"events": list(dataset.event_id), "n_classes": len(dataset.event_id)}
+    return make(**options)
 
 
 def _rate(dataset: Any) -> float | None:
