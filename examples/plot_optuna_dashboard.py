@@ -35,7 +35,7 @@ with ThreadPoolExecutor(1) as pool:
         classifier=at.CensoredClassifier(
             encoder_options={"F1": 4, "kernel_length": 16}, max_epochs=3, device="cpu"
         ),
-        space=Space(["mmd", "mige"], ["marginal"], {"mmd": [0.3, 3.0], "mige": [0.1, 1.0]}),
+        space=Space(["mmd", "adversary"], ["marginal"], {"mmd": [1, 10], "adversary": [0.1, 1]}),
         keep=1,
         engine=pool,
         portraits=False,
@@ -58,7 +58,7 @@ print(study.trials_dataframe(attrs=("value", "params")).to_string(index=False))
 
 censored = [trial for trial in study.trials if "strength" in trial.params]
 fig, axes = plt.subplots(figsize=(5, 3), layout="constrained")
-for measure in ("mmd", "mige"):
+for measure in ("mmd", "adversary"):
     mine = [t for t in censored if t.params["measure"] == measure]
     axes.semilogx(
         [t.params["strength"] for t in mine], [t.value for t in mine], "o-", label=measure

@@ -39,7 +39,7 @@ def test_the_card_says_what_the_model_is(folder):
         "2 channels x 64 time points at 64 Hz",
         "`left 'hand'`, `right`",
         "mmd marginal, strength 0.5",
-        "Trained on 2 subjects, 24 trials, 2 epochs; 1 subject decided",
+        "Trained on 2 subjects for 2 epochs; 1 other decided when to stop; 24 trials in all",
         f"{score:.3f}. This is not a test",
         at.__version__,
     ):
@@ -66,5 +66,5 @@ def test_the_uncensored_model_says_so(tmp_path):
     ).fit(DATA.X, DATA.y, subject=DATA.subject)
     text = (clf.save(tmp_path / "m") / "README.md").read_text(encoding="utf-8")
     assert "Censoring: none." in text
-    assert "0 subjects decided" in text
+    assert "0 others decided" in text
     assert "Balanced accuracy on" not in text

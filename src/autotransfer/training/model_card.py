@@ -48,9 +48,10 @@ def model_card(documents: dict[str, Any]) -> str:
         f"- Encoder: {model['encoder'] or 'one of its own, whose code is not in this folder'}, "
         f"{model['n_latent']} numbers in the latent.",
         f"- Censoring: {_censoring(model)}.",
-        f"- Trained on {_count(about.get('training_subjects', ()), 'subject')}, "
-        f"{about.get('n_trials', '?')} trials, {about.get('epochs', '?')} epochs; "
-        f"{_count(about.get('validation_subjects', ()), 'subject')} decided when to stop.",
+        f"- Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
+        f"{about.get('epochs', '?')} epochs; "
+        f"{_count(about.get('validation_subjects', ()), 'other')} decided when to stop; "
+        f"{about.get('n_trials', '?')} trials in all.",
         *_scores(about.get("scores") or {}),
         "",
         "## Use",
