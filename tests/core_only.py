@@ -18,6 +18,8 @@ EXTRAS = {
     "braindecode": ("braindecode", "skorch", "torchaudio"),
     "postgres": ("psycopg", "psycopg_binary"),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
+    "tensorboard": ("tensorboard",),
+    "dashboard": ("optuna_dashboard",),
     "docs": ("sphinx", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"),
     "dev": (
         "pytest",

@@ -31,6 +31,7 @@ from autotransfer.search.run_folder import RunFolder, trial_table
 from autotransfer.search.show import Show
 from autotransfer.search.space import Space
 from autotransfer.search.starter import Starter
+from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.search.trial import PROTOCOL, digest
 from autotransfer.search.wishes import Wishes
 from autotransfer.training import CensoredClassifier, settings
@@ -40,7 +41,7 @@ STRATEGIES = ("grid", "tpe")
 
 # Options of a classifier that settings, trials or the run decide.
 _DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
-_DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose"}
+_DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose", "log"}
 
 
 class AutoTransfer(SignalEstimator):
@@ -63,6 +64,7 @@ class AutoTransfer(SignalEstimator):
         Folder of the run. By default ``autotransfer-runs/<hash of data and options>``.
     classifier : CensoredClassifier, optional
         Whose options (encoder, normalise, sfreq, learning rate, max_epochs, ...) all trials share.
+        Its `log` gets the trials of the run when it ends (`autotransfer.search.write_tensorboard`).
     space : Space, optional
         Settings to search; the paper's Table II by default.
     strategy : {"grid", "tpe"}
@@ -218,6 +220,8 @@ class AutoTransfer(SignalEstimator):
         folder.write_table(folder.candidates, self.candidates_)
         summary = results.summary(choice, scored, plan, entries)
         folder.write_results(summary)
+        if self.classifier is not None and self.classifier.log is not None:
+            write_tensorboard(folder.path, self.classifier.log, storage=self.storage)
         folder.tidy()
         if self.verbose:
             show.say(results.verdict(summary))

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Show that our EEGNet and braindecode's exchange weights, in an environment made for it.
+# Show that our EEGNet and braindecode's exchange weights, and run the example with braindecode's
+# models, in an environment made for it.
 #
 #   bash tests/exchange/run.sh            in a temporary folder, removed afterwards
 #   bash tests/exchange/run.sh FOLDER     in FOLDER, kept and used again the next time
@@ -37,3 +38,4 @@ find "$site/torchaudio" -name '*.so' -delete
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 cd "$root"
 "$python" -m pytest -v -rs --strict-markers -p no:cacheprovider "$here"
+MPLBACKEND=Agg "$python" "$root/examples/plot_braindecode.py"

@@ -28,6 +28,7 @@ FILES = {
     "normalisation.json",
     "provenance.json",
     "weights.safetensors",
+    "README.md",
 }
 DATA = at.make_subjects(n_subjects=3, n_trials=8, n_channels=2, n_times=64)
 TINY = {"F1": 2, "kernel_length": 16, "depthwise_kernel_length": 4}

@@ -1,12 +1,16 @@
 """Recordings of many people: data sets, sources, checks, normalisation, folds and batches."""
 
 from autotransfer.data.batches import SubjectBatches
+from autotransfer.data.catalogue import Listed, catalogue
 from autotransfer.data.checks import check
 from autotransfer.data.combine import combine
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.faces_basic import read_faces_basic
 from autotransfer.data.findings import Finding, Report
+from autotransfer.data.inria_ern import read_inria_ern
 from autotransfer.data.load import load
 from autotransfer.data.mne_source import from_mne
+from autotransfer.data.moabb_name import from_moabb_name
 from autotransfer.data.moabb_source import from_moabb
 from autotransfer.data.normalise import NORMALISERS, Normaliser
 from autotransfer.data.npz import read_npz, write_npz
@@ -19,6 +23,7 @@ __all__ = [
     "NORMALISERS",
     "Finding",
     "Fold",
+    "Listed",
     "Normaliser",
     "Report",
     "StoreWriter",
@@ -26,13 +31,17 @@ __all__ = [
     "SubjectDataset",
     "SubjectFolds",
     "TrialArray",
+    "catalogue",
     "check",
     "combine",
     "from_mne",
     "from_moabb",
+    "from_moabb_name",
     "load",
     "make_leak",
     "make_subjects",
+    "read_faces_basic",
+    "read_inria_ern",
     "read_npz",
     "read_store",
     "write_npz",

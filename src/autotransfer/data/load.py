@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from autotransfer.data.catalogue import catalogue
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.faces_basic import read_faces_basic
+from autotransfer.data.inria_ern import read_inria_ern
 from autotransfer.data.mne_source import from_mne
+from autotransfer.data.moabb_name import from_moabb_name
 from autotransfer.data.moabb_source import from_moabb
 from autotransfer.data.npz import read_npz
 from autotransfer.data.store_format import DESCRIPTION, read_store
 from autotransfer.errors import SettingError, SourceError, some
+from autotransfer.named import lookup
 
 LOADABLE = (
     "What can be loaded: a .npz file with X, y and subject; a store (a folder with dataset.json); "
     "a list of mne.Epochs or a mapping subject -> mne.Epochs; a MOABB data set with paradigm=...; "
-    "arrays, as (X, y, subject) or as a mapping with these keys; a SubjectDataset."
+    "arrays, as (X, y, subject) or as a mapping with these keys; a SubjectDataset; a name such as "
+    '"moabb:Kalunga2016", see catalogue().'
 )
+
+# What stands before the colon of a name -> what reads it, and the options that it takes.
+_BY_NAME: dict[str, tuple[Callable[..., SubjectDataset], tuple[str, ...]]] = {
+    "moabb": (from_moabb_name, ("paradigm", "subjects")),
+    "inria-ern": (read_inria_ern, ("subjects", "seconds")),
+    "faces-basic": (read_faces_basic, ("subjects", "channels", "seconds")),
+}
 
 _ARRAYS = ("X", "y", "subject")
 _KNOWN = (*_ARRAYS, "session", "recording", "sfreq", "channels", "classes", "subjects")
@@ -45,14 +58,17 @@ def load(source: Any, **options: Any) -> SubjectDataset:
 
     Parameters
     ----------
-    source : path, mne.Epochs, MOABB data set, arrays or SubjectDataset
+    source : path, name, mne.Epochs, MOABB data set, arrays or SubjectDataset
         A ``.npz`` file (`read_npz`), a folder store (`read_store`), a list of epochs or mapping
         subject -> epochs (`from_mne`), a MOABB data set (`from_moabb`), a tuple (X, y, subject)
         with X of shape (n_trials, n_channels, n_times), or a mapping with these keys. A
-        `SubjectDataset` is returned as it is.
+        `SubjectDataset` is returned as it is. By name: ``"moabb:Kalunga2016"`` and the like
+        (`from_moabb_name`), ``"inria-ern:FOLDER"`` (`read_inria_ern`), ``"faces-basic:FOLDER"``
+        (`read_faces_basic`); `catalogue` lists them.
     **options
         For epochs: ``subject``, ``label``, ``channels``. For MOABB: ``paradigm``, ``subjects``. For
-        arrays: what `SubjectDataset` takes by name, for instance ``sfreq``.
+        arrays: what `SubjectDataset` takes by name, for instance ``sfreq``. For a name: what its
+        reader takes.
 
     Returns
     -------
@@ -63,6 +79,8 @@ def load(source: Any, **options: Any) -> SubjectDataset:
     ------
     SourceError
         The source does not exist or is of no known kind.
+    SettingError
+        There is no data set of this name, or no such option.
 
     Examples
     --------
@@ -73,6 +91,8 @@ def load(source: Any, **options: Any) -> SubjectDataset:
     if isinstance(source, SubjectDataset):
         _only(options, (), "a SubjectDataset")
         return source
+    if isinstance(source, str) and _is_name(source):
+        return _load_name(source, options)
     if isinstance(source, (str, os.PathLike)):
         _only(options, (), "a file or folder")
         return _load_path(Path(source).expanduser())
@@ -94,10 +114,32 @@ def load(source: Any, **options: Any) -> SubjectDataset:
     raise SourceError(f"A {type(source).__name__} cannot be loaded. {LOADABLE}")
 
 
+def _is_name(source: str) -> bool:
+    """Tell a name from a path, which may have a colon too (and on Windows begins with one)."""
+    kind, colon, _ = source.partition(":")
+    if kind in _BY_NAME or not colon:
+        return bool(colon)
+    word = len(kind) > 1 and not any(sign in kind for sign in "/\\.~")
+    return word and not Path(source).exists()
+
+
+def _load_name(source: str, options: dict[str, Any]) -> SubjectDataset:
+    kind, _, rest = source.partition(":")
+    listed = "the path of a file or folder that exists"
+    read, known = lookup("source of data", kind, _BY_NAME, listed)
+    _only(options, known, f"{kind}:...")
+    if not rest:
+        what = "the folder of its files" if kind != "moabb" else "the name of a data set"
+        raise SettingError(f"{source!r} lacks {what} after the colon. See catalogue().")
+    return read(rest, **options)
+
+
 def _load_path(path: Path) -> SubjectDataset:
     kind = path.suffix.lower()
     if not path.exists():
-        raise SourceError(f"{path} does not exist. Check the path. {LOADABLE}")
+        near = [row.name for row in catalogue() if path.name in row.name.split(":")]
+        hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
+        raise SourceError(f"{path} does not exist. {hint} {LOADABLE}")
     # Some recordings (.mff) are folders with an ending.
     if path.is_dir() and ((path / DESCRIPTION).exists() or kind not in _ADVICE):
         if not (path / DESCRIPTION).exists():

@@ -69,7 +69,8 @@ class LatentOf(nn.Module):
                 f"The latent must be a tensor of real numbers, but {self._source} is {kind}. "
                 f"{_NAME_ANOTHER}"
             )
-        if z.ndim < 2 or len(z) != len(x):
+        # By shape and not by len, which would tie an exported graph to one number of trials.
+        if z.ndim < 2 or z.shape[0] != x.shape[0]:
             raise SettingError(
                 f"The latent must have the trials first, but {self._source} has the shape "
                 f"{tuple(z.shape)} for {len(x)} trials. {_NAME_ANOTHER}"

@@ -5,6 +5,7 @@ from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.selection import RULES
 from autotransfer.search.setting import BASELINE, Setting
 from autotransfer.search.space import Space
+from autotransfer.search.tensorboard import write_tensorboard
 
 __all__ = [
     "BASELINE",
@@ -15,4 +16,5 @@ __all__ = [
     "Setting",
     "Space",
     "make_engine",
+    "write_tensorboard",
 ]

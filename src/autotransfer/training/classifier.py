@@ -25,6 +25,7 @@ from autotransfer.training import model_folder, settings
 from autotransfer.training.fit import fit_fold
 from autotransfer.training.given import SignalEstimator, check_given
 from autotransfer.training.infer import encode_trials
+from autotransfer.training.log import run_folder, write_scores
 
 Array = npt.NDArray[Any]
 
@@ -86,6 +87,9 @@ class CensoredClassifier(SignalEstimator):
         again.
     checkpoint_every : int
         Epochs between checkpoints.
+    log : path, optional
+        Folder for TensorBoard (``tensorboard --logdir``): each training gets a run of its own in
+        it, with the losses, penalty and critic of every epoch and the scores at the end.
     memory_budget : int
         Bytes of signals to keep in memory; larger data are read batch by batch.
     verbose : bool
@@ -140,6 +144,7 @@ class CensoredClassifier(SignalEstimator):
         device: str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 10,
+        log: str | os.PathLike[str] | None = None,
         memory_budget: int = 4 * 2**30,
         verbose: bool = True,
     ) -> None:
@@ -163,6 +168,7 @@ class CensoredClassifier(SignalEstimator):
         self.device = device
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.log = log
         self.memory_budget = memory_budget
         self.verbose = verbose
 
@@ -235,6 +241,9 @@ class CensoredClassifier(SignalEstimator):
             "best_epoch": progress.best_epoch,
             "scores": scores,
         }
+        there = run_folder(self, settings.identity(self, data, fold.validation, seed))
+        if there is not None and scores:
+            write_scores(there, settings.to_json(self), scores, self.best_epoch_)
         return self
 
     def _signals(self, X: Any) -> TrialArray:
@@ -336,6 +345,23 @@ class CensoredClassifier(SignalEstimator):
         target = settings.as_path(path)
         model_folder.write_model(target, documents, self.network_.state_dict(), overwrite)
         return target
+
+    def export_onnx(self, path: str | os.PathLike[str], *, opset: int | None = None) -> Path:
+        """Write an ONNX model: raw signals (B, C, T) to ``probabilities`` and ``latent``.
+
+        Parameters
+        ----------
+        path, opset
+            As for `autotransfer.training.onnx.export_onnx`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from autotransfer.training.onnx import export_onnx
+
+        return export_onnx(self, path, opset=opset)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], encoder: Any = None) -> Self:

@@ -20,6 +20,7 @@ from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import LabelError, some
 from autotransfer.training import settings
 from autotransfer.training.feed import Feed
+from autotransfer.training.log import run_folder
 from autotransfer.training.loop import LoopOptions, Progress, train
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_small_cells
@@ -93,6 +94,7 @@ def fit_fold(
     if penalty is not None:
         warn_small_cells(penalty, islice(batches.epoch(1), 10), settings.censor_name(estimator))
     checkpoint = estimator.checkpoint
+    identity = settings.identity(estimator, data, fold.validation, seed)
     options = LoopOptions(
         learning_rate=estimator.learning_rate,
         weight_decay=estimator.weight_decay,
@@ -101,8 +103,9 @@ def fit_fold(
         seed=seed,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         checkpoint_every=estimator.checkpoint_every,
-        identity=settings.identity(estimator, data, fold.validation, seed),
+        identity=identity,
         verbose=bool(estimator.verbose),
+        log=run_folder(estimator, identity),
     )
     weights = class_weights(codes[fold.train], len(classes))
     progress = train(network, feed, fold, batches, codes, weights, options, penalty)

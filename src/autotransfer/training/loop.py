@@ -27,6 +27,7 @@ from autotransfer.training.checkpoint import (
     write_checkpoint,
 )
 from autotransfer.training.feed import Feed
+from autotransfer.training.log import epoch_log
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
@@ -55,6 +56,8 @@ class LoopOptions:
         Hash of the run, for the checkpoint.
     verbose : bool
         Whether to show progress.
+    log : Path, optional
+        Folder of this training's log.
     """
 
     learning_rate: float = 1e-3
@@ -66,6 +69,7 @@ class LoopOptions:
     checkpoint_every: int = 10
     identity: str = ""
     verbose: bool = False
+    log: Path | None = None
 
 
 @dataclass
@@ -121,9 +125,14 @@ def train(
     # Own random stream: fitting leaves the caller's untouched and does not depend on it.
     with torch.random.fork_rng(devices=devices):
         run.resume()
-        with EpochProgress(options.verbose, options.max_epochs) as shown:
+        first = run.progress.epoch + 1
+        with (
+            EpochProgress(options.verbose, options.max_epochs) as shown,
+            epoch_log(options.log, first) as log,
+        ):
             while not run.progress.done:
                 run.epoch(shown)
+                log(run.progress.history[-1])
     if len(fold.validation):
         network.load_state_dict(run.best)
     network.eval()

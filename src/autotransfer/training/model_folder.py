@@ -5,7 +5,8 @@
     labels.json            the classes, with their kind
     normalisation.json     how signals are normalised
     provenance.json        versions, data fingerprint, seed, scores
-    manifest.json          SHA-256 of every other file
+    manifest.json          SHA-256 of the files above
+    README.md              a model card to read and to write on; nothing depends on it
 
 A folder whose files do not match the manifest is refused. That finds damage and changes by hand;
 it is no proof against someone who rewrites the manifest too, but even such a folder can only give
@@ -29,6 +30,7 @@ from torch import Tensor
 
 from autotransfer.data import atomic
 from autotransfer.errors import ModelFolderError, some
+from autotransfer.training.model_card import CARD, model_card
 
 FORMAT = "autotransfer-model"
 FORMAT_VERSION = 1
@@ -75,6 +77,8 @@ def write_model(
         digests = {file.name: _digest(file) for file in sorted(folder.iterdir())}
         manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        # Not in the manifest, because people write on it.
+        (folder / CARD).write_text(model_card(documents), encoding="utf-8")
 
 
 def check_target(path: Path, overwrite: bool) -> None:

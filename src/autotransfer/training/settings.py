@@ -30,6 +30,7 @@ from autotransfer.data.normalise import Normaliser, lookup_normaliser
 from autotransfer.data.validate import as_count, as_seed
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import KernelLengthWarning, ModelFolderError, SettingError
+from autotransfer.training.log import check_log
 from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network
 
@@ -71,6 +72,7 @@ def check(estimator: Any) -> None:
     _mapping(estimator, "encoder_options")
     if not isinstance(estimator.checkpoint, str | os.PathLike | None):
         raise SettingError(f"checkpoint must be the path of a file, not {estimator.checkpoint!r}.")
+    check_log(estimator.log)
     if not isinstance(estimator.verbose, int | np.bool):
         raise SettingError(f"verbose must be True or False, not {estimator.verbose!r}.")
     device(estimator.device)
@@ -176,7 +178,7 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
     options = estimator.get_params(deep=False)
     # A training that was ended by max_epochs can go on to more.
     free = ("checkpoint", "checkpoint_every", "max_epochs", "verbose", "random_state", "validation")
-    for name in free:
+    for name in (*free, "log"):
         options.pop(name, None)  # a subclass may have fewer options
     if isinstance(estimator.encoder, nn.Module):
         # Its structure and its first weights stand for a module.
@@ -192,6 +194,7 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
 
 # Options of a fit that a saved model does not need to predict, and that JSON may not hold.
 _NOT_SAVED = ("measure", "encoder", "encoder_options", "checkpoint", "validation", "random_state")
+_NOT_SAVED += ("log",)
 
 
 def to_json(estimator: Any) -> dict[str, Any]:

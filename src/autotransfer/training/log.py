@@ -1,0 +1,155 @@
+"""A record of training for TensorBoard: each training a run, each epoch a step.
+
+It only listens: what is trained is the same to the bit with and without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from autotransfer.errors import MissingExtraError, SettingError
+
+Entry = Mapping[str, float | None]
+"""What is known of an epoch: names to numbers, as in `CensoredClassifier.history_`."""
+
+
+def check_log(log: Any) -> None:
+    """See, before hours of training, that a log can be written."""
+    if log is None:
+        return
+    if not isinstance(log, str | os.PathLike):
+        raise SettingError(f"log must be the path of a folder, not {log!r}.")
+    if importlib.util.find_spec("tensorboard") is None:
+        raise MissingExtraError(
+            "TensorBoard is needed for log=... Install it with pip install "
+            "autotransfer[tensorboard]."
+        )
+
+
+def run_folder(estimator: Any, identity: str) -> Path | None:
+    """Name the folder of a training within ``estimator.log``; None if nothing is logged.
+
+    Parameters
+    ----------
+    estimator : CensoredClassifier
+        Whose `log` counts.
+    identity : str
+        Hash of what defines the training: a training that is taken up again goes on in the same
+        folder, and trainings of a grid search or a cross-validation have one each.
+    """
+    if estimator.log is None:
+        return None
+    measure = getattr(estimator.measure, "__name__", estimator.measure)
+    name = "uncensored" if measure is None else f"{measure}-{estimator.mode}"
+    return Path(estimator.log).expanduser() / f"{name}-{identity[:8]}"
+
+
+@contextlib.contextmanager
+def epoch_log(folder: Path | None, first: int) -> Iterator[Callable[[Entry], None]]:
+    """Open the log of a training.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Of the run; None writes nothing.
+    first : int
+        First epoch to come. What an earlier attempt logged of it and later ones is hidden.
+
+    Yields
+    ------
+    callable
+        To be called with what is known of each epoch, its number under ``"epoch"``.
+    """
+    writer: Any = None
+
+    def write(entry: Entry) -> None:
+        nonlocal writer
+        if folder is None:
+            return
+        if writer is None:
+            writer = _writer(folder, purge_step=first)
+        _write_epoch(writer, int(entry["epoch"] or 0), entry)
+        writer.flush()  # somebody may be watching
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def write_scores(
+    folder: Path, options: Mapping[str, Any], scores: Mapping[str, float], step: int
+) -> None:
+    """Log how a training ended: its options and its scores, for TensorBoard's HPARAMS tab.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    options : mapping
+        Options of the training; what is no number, text or bool is written as JSON.
+    scores : mapping of str to float
+        By name.
+    step : int
+        Epoch that the scores belong to.
+    """
+    writer = _writer(folder)
+    try:
+        _write_scores(writer, options, scores, step)
+    finally:
+        writer.close()
+
+
+def write_run(
+    folder: Path,
+    curves: Mapping[str, list[float | None]],
+    options: Mapping[str, Any],
+    scores: Mapping[str, float],
+    step: int,
+) -> None:
+    """Log a training that is over: its curves by name, its options and its scores."""
+    writer = _writer(folder)
+    try:
+        for epoch in range(max(map(len, curves.values()), default=0)):
+            values = {name: curve[epoch] for name, curve in curves.items() if epoch < len(curve)}
+            _write_epoch(writer, epoch + 1, values)
+        _write_scores(writer, options, scores, step)
+    finally:
+        writer.close()
+
+
+def _writer(folder: Path, **options: Any) -> Any:
+    check_log(folder)
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder), **options)  # type: ignore[no-untyped-call]
+
+
+def _write_epoch(writer: Any, epoch: int, entry: Entry) -> None:
+    for name, value in entry.items():
+        if name != "epoch" and value is not None:
+            writer.add_scalar(f"epoch/{name}", value, epoch)
+
+
+def _write_scores(
+    writer: Any, options: Mapping[str, Any], scores: Mapping[str, float], step: int
+) -> None:
+    from torch.utils.tensorboard.summary import hparams
+
+    for name, value in scores.items():
+        writer.add_scalar(f"score/{name}", value, step)
+    plain = {
+        name: value if isinstance(value, str | int | float) else json.dumps(value, default=str)
+        for name, value in options.items()
+        if value is not None
+    }
+    names = {f"score/{name}": value for name, value in scores.items()}
+    for summary in hparams(plain, names):  # type: ignore[no-untyped-call]
+        writer.file_writer.add_summary(summary)

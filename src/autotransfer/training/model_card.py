@@ -1,0 +1,99 @@
+"""The model card: what a person should know of a model folder, written beside the weights.
+
+The form is Hugging Face's: a README.md that begins with YAML, so that a model folder can be
+uploaded to a model hub as it is. Nothing reads it back. It is not part of the manifest, because
+people are meant to write more into it. It says how many people a model was trained on, not who.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+CARD = "README.md"
+
+TAGS = ("autotransfer", "biosignals", "subject-transfer")
+
+
+def model_card(documents: dict[str, Any]) -> str:
+    """Write the card of a model from the documents of its folder.
+
+    Parameters
+    ----------
+    documents : dict
+        ``model``, ``labels``, ``normalisation`` and ``provenance``.
+
+    Returns
+    -------
+    str
+        Markdown with a YAML header.
+    """
+    model, about = documents["model"], documents["provenance"]
+    given = model["parameters"]
+    classes = [str(value) for value in documents["labels"]["values"]]
+    rate = given.get("sfreq")
+    lines = [
+        "---",
+        "library_name: autotransfer",
+        f"tags: {json.dumps(TAGS)}",
+        'metrics: ["balanced_accuracy"]',
+        "---",
+        "",
+        "# A classifier of biosignals for people it has never seen",
+        "",
+        f"- Input: trials of {model['n_channels']} channels x {model['n_times']} time points"
+        + (f" at {rate:g} Hz" if rate else "")
+        + f", normalised by {documents['normalisation']['kind']!r}.",
+        f"- Output: one of {len(classes)} classes: {', '.join(map(_escaped, classes))}.",
+        f"- Encoder: {model['encoder'] or 'one of its own, whose code is not in this folder'}, "
+        f"{model['n_latent']} numbers in the latent.",
+        f"- Censoring: {_censoring(model)}.",
+        f"- Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
+        f"{about.get('epochs', '?')} epochs; "
+        f"{_count(about.get('validation_subjects', ()), 'other')} decided when to stop; "
+        f"{about.get('n_trials', '?')} trials in all.",
+        *_scores(about.get("scores") or {}),
+        "",
+        "## Use",
+        "",
+        "```python",
+        "import autotransfer as at",
+        "",
+        'model = at.CensoredClassifier.load("this folder")',
+        "model.predict(X)  # X: trials x channels x times; no calibration, no subject id",
+        "```",
+        "",
+        f"Made with autotransfer {about.get('autotransfer', '?')} and torch "
+        f"{about.get('torch', '?')}. The folder holds JSON and safetensors: nothing in it "
+        "executes.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _censoring(model: dict[str, Any]) -> str:
+    given = model["parameters"]
+    if model["measure"] is None:
+        return "none"
+    strength = given.get("strength")
+    how = "its default strength" if strength is None else f"strength {strength:g}"
+    return f"{model['measure']} {given['mode']}, {how}"
+
+
+def _scores(scores: dict[str, float]) -> list[str]:
+    value = scores.get("validation_balanced_accuracy")
+    if value is None:
+        return []
+    return [
+        f"- Balanced accuracy on the subjects that decided when to stop: {value:.3f}. This is not "
+        "a test: the stopping point was chosen by it. Test the model on people of your own."
+    ]
+
+
+def _count(people: Any, what: str) -> str:
+    return f"{len(people)} {what}{'' if len(people) == 1 else 's'}"
+
+
+def _escaped(text: str) -> str:
+    """Write a label so that Markdown shows it as it is."""
+    return f"`{text.replace('`', chr(39))}`"
