@@ -18,8 +18,18 @@ EXTRAS = {
     "braindecode": ("braindecode", "skorch", "torchaudio"),
     "postgres": ("psycopg", "psycopg_binary"),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
-    "docs": ("sphinx", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"),
-    "dev": ("pytest", "hypothesis", "ruff", "mypy", "codespell_lib", "pre_commit", "hatchling"),
+    "docs": ("sphinx", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme", "myst_parser"),
+    "dev": (
+        "pytest",
+        "hypothesis",
+        "ruff",
+        "mypy",
+        "codespell_lib",
+        "pre_commit",
+        "hatchling",
+        "build",
+        "twine",
+    ),
 }
 MODULES = frozenset(name for names in EXTRAS.values() for name in names)
 
