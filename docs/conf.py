@@ -19,6 +19,11 @@ from autotransfer import __version__
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
+sys.path.insert(0, str(DOCS))
+
+import api_page  # noqa: E402
+
+api_page.write()
 
 project = "AutoTransfer"
 author = "The AutoTransfer developers"

@@ -44,7 +44,7 @@ def commands(text: str) -> Iterator[str]:
 
     A backslash at the end of a line joins it with the next one.
     """
-    lines = re.sub(r"\\\n\s*", " ", text).splitlines()
+    lines = re.sub(r"\s*\\\n\s*", " ", text).splitlines()
     prompted = [line.strip()[2:] for line in lines if line.strip().startswith("$ ")]
     bare = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
     yield from prompted or bare
