@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
@@ -24,6 +25,10 @@ sys.path.insert(0, str(DOCS))
 import api_page  # noqa: E402
 
 api_page.write()
+# Examples that use MNE and MOABB leave nothing in the home of whoever builds the pages.
+for name in ("_MNE_FAKE_HOME_DIR", "MNE_DATA"):
+    os.environ[name] = str(DOCS / "_build" / "home")
+(DOCS / "_build" / "home").mkdir(parents=True, exist_ok=True)
 
 project = "AutoTransfer"
 author = "The AutoTransfer developers"

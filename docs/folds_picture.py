@@ -13,8 +13,11 @@ from autotransfer import SubjectFolds
 TARGET = Path(__file__).parent / "_static" / "folds.svg"
 NAMES = ["Anna", "Ben", "Carla", "Dev", "Eva", "Finn", "Gül", "Hugo"]
 SIDES = {"train": ("#56B4E9", ""), "validation": ("#E69F00", "V"), "test": ("#009E73", "T")}
-WORDS = {"train": "trains", "validation": "validates: when to stop, what to choose"}
-WORDS["test"] = "tests: asked once, at the end"
+WORDS = {
+    "train": "trains",
+    "validation": "validates: stops and chooses",
+    "test": "tests: asked once",
+}
 WIDE, HIGH, LEFT, TOP = 74, 30, 64, 34
 
 
