@@ -50,10 +50,7 @@ language = "en_GB"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 # `bash` and `console` blocks are pasted by tests/paste.py, `python` blocks by tests/test_docs.py.
-suppress_warnings = [
-    "toc.empty_glob",  # the guides name pages by pattern
-    "config.cache",  # the gallery's configuration holds functions
-]
+suppress_warnings = ["config.cache"]  # the gallery's configuration holds functions
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's Parameters say it in words
@@ -119,7 +116,20 @@ def skip_member(app, what, name, obj, skip, options):
     return None
 
 
+def without_missing(app, docname, source):
+    """Leave pages that this copy does not have out of the guides' tables of contents."""
+    if docname == "guides":
+        lines = source[0].splitlines()
+        there = [line for line in lines if not re.fullmatch(r"\w+", line) or _is_page(line)]
+        source[0] = "\n".join(there)
+
+
+def _is_page(name: str) -> bool:
+    return (DOCS / f"{name}.md").exists()
+
+
 def setup(app):
     """Register the filter, and the language of blocks that look like Python and are not run."""
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("source-read", without_missing)
     app.add_lexer("py-noexec", PythonLexer)
