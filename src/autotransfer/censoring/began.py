@@ -75,8 +75,8 @@ class BEGAN(Measure):
         As for `Measure`.
     variant : {"rest", "abs", "literal"}
         "rest" is the form above. "abs" has one autoencoder that is told nothing, with Lz the mean
-        error and Lzs = Lz + mean_m |L_m - Lz|. "literal" is the paper's: Lzs = mean_m L_m, which
-        equals Lz for balanced batches, so that it cannot see the subject.
+        error and ``Lzs = Lz + mean_m |L_m - Lz|``. "literal" is the paper's: Lzs = mean_m L_m,
+        which equals Lz for balanced batches, so that it cannot see the subject.
     form : {"balanced", "ratio", "difference", "paper"}, optional
         "balanced" is the form above; "ratio" has P = log(Lzs / Lz) with the same critic.
         "difference": P = Lzs - Lz, critic Lz - k Lzs, k ← k + β (γ Lz - Lzs). "paper": the same

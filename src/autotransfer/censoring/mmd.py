@@ -55,7 +55,7 @@ class KernelMeasure(Measure):
 class MMD(KernelMeasure):
     r"""Average squared maximum mean discrepancy between all latents and each subject's.
 
-        P = mean_m MMD²(q(z), q(z | s = m)),   k(z, z') = exp(-|z - z'|² / 2σ²)
+        ``P = mean_m MMD²(q(z), q(z | s = m)),   k(z, z') = exp(-|z - z'|² / 2σ²)``
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Normaliser:
 
     Notes
     -----
-    A flat channel becomes zeros. Flat means σ <= ε |μ| with ε the float32 resolution: all that
+    A flat channel becomes zeros. Flat means ``σ <= ε |μ|`` with ε the float32 resolution: all that
     is left after centring such a channel is rounding, and dividing by it would make noise of
     unit size out of nothing.
 
