@@ -18,13 +18,9 @@ EXTRAS = {
     "braindecode": ("braindecode", "skorch", "torchaudio"),
     "postgres": ("psycopg", "psycopg_binary"),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
-<<<<<<< HEAD
     "tensorboard": ("tensorboard",),
     "dashboard": ("optuna_dashboard",),
-    "docs": ("sphinx", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme"),
-=======
     "docs": ("sphinx", "numpydoc", "sphinx_gallery", "pydata_sphinx_theme", "myst_parser"),
->>>>>>> 23565551a4daf3e76008ee02e1da01ec0949e8b7
     "dev": (
         "pytest",
         "hypothesis",
@@ -33,13 +29,10 @@ EXTRAS = {
         "codespell_lib",
         "pre_commit",
         "hatchling",
-<<<<<<< HEAD
         "pyte",
         "axe_core_python",
-=======
         "build",
         "twine",
->>>>>>> 23565551a4daf3e76008ee02e1da01ec0949e8b7
     ),
 }
 MODULES = frozenset(name for names in EXTRAS.values() for name in names)
