@@ -93,7 +93,10 @@ def read_inria_ern(
     labels = _labels(_labels_file(root))
     sessions = _sessions(root, subjects, {subject for subject, _ in labels})
     channels: list[str] = []
-    blocks, y, who, session = [], [], [], []
+    blocks: list[Float32] = []
+    y: list[int] = []
+    who: list[str] = []
+    session: list[int] = []
     for one in sessions:
         names, block = _cut(one.file, seconds)
         if channels and names != channels:

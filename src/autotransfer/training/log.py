@@ -129,7 +129,7 @@ def _writer(folder: Path, **options: Any) -> Any:
     check_log(folder)
     from torch.utils.tensorboard import SummaryWriter
 
-    return SummaryWriter(str(folder), **options)  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder), **options)
 
 
 def _write_epoch(writer: Any, epoch: int, entry: Entry) -> None:

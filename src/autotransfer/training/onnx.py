@@ -85,7 +85,10 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
         raise ModelFolderError(
             f"There is no folder {target.absolute().parent} to write into. Make it."
         )
-    program = _trace(deployed(classifier), classifier.n_channels_, classifier.n_times_, opset)
+    # Layers draw weights when they are made, which must not move the caller's random stream.
+    with torch.random.fork_rng(devices=[]):
+        module = deployed(classifier)
+    program = _trace(module, classifier.n_channels_, classifier.n_times_, opset)
     model = program.model_proto
     if not model.graph.input[0].type.tensor_type.shape.dim[0].dim_param:
         raise SettingError(
@@ -212,8 +215,9 @@ def _quiet() -> Iterator[None]:
 def _fixed(layer: MaxNormConv2d) -> nn.Conv2d:
     """Make a plain convolution with the filters as they are after the limit on their norm."""
     weight = layer.weight.detach()
-    n, share, *size = weight.shape
-    made = nn.Conv2d(share * layer.groups, n, tuple(size), groups=layer.groups, bias=False)
+    n, share, height, width = weight.shape
+    inputs = share * layer.groups
+    made = nn.Conv2d(inputs, n, (height, width), groups=layer.groups, bias=False)
     made.weight.data = weight.clone()
     return made
 

@@ -193,8 +193,15 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
 
 
 # Options of a fit that a saved model does not need to predict, and that JSON may not hold.
-_NOT_SAVED = ("measure", "encoder", "encoder_options", "checkpoint", "validation", "random_state")
-_NOT_SAVED += ("log",)
+_NOT_SAVED = (
+    "measure",
+    "encoder",
+    "encoder_options",
+    "checkpoint",
+    "log",
+    "validation",
+    "random_state",
+)
 
 
 def to_json(estimator: Any) -> dict[str, Any]:
