@@ -60,7 +60,9 @@ def test_a_partial_run_says_so_everywhere(whole_run, tmp_path, stage, trials):
     run = cut(whole_run, tmp_path / "part", stage, trials)
     text = write_report(run, assets=False).read_text()
     said = words(text)
-    assert said.startswith("PARTIAL")
+    recorded = sum("user_attrs" in log for log in journal(run))
+    recorded -= {"refit": 0, "portrait": 1 + trials}.get(stage, 0)  # these are no trials
+    assert said.startswith(f"PARTIAL: unfinished run, {recorded} trial")
     assert text.partition("<title>")[2].startswith("PARTIAL")
     assert "The answer" not in said
     assert "The chosen method is" not in said
