@@ -19,6 +19,7 @@ from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
 from autotransfer.errors import BudgetError, SettingError, some
 from autotransfer.report import write_report
+from autotransfer.report.again import given_options
 from autotransfer.report.portrait import portrait
 from autotransfer.search import results, selection
 from autotransfer.search.budget import Plan, parse_budget
@@ -345,6 +346,7 @@ class AutoTransfer(SignalEstimator):
         """Say what is good to know of a run, for its report."""
         return {
             **settings.versions(),
+            "classifier": given_options(self.classifier),
             "shape": list(problem.X.shape),
             "classes": [str(c) for c in problem.classes],
             "subjects": [str(s) for s in np.unique(problem.subject)],

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-import inspect
+import json
 from typing import Any
 
 from autotransfer.report.gather import Record
 from autotransfer.search.space import Space
 from autotransfer.training import CensoredClassifier
 
-# Options of the classifier that all trials share and that change their results.
-_SHARED = (
-    "encoder",
-    "encoder_options",
-    "sfreq",
-    "normalise",
-    "warmup_epochs",
-    "learning_rate",
-    "weight_decay",
-    "patience",
-    "subjects_per_batch",
-    "trials_per_subject",
+# Options of a classifier that change no result of a run, or that the run has in its own words.
+_NOT_SHOWN = (
+    "checkpoint",
+    "checkpoint_every",
+    "verbose",
+    "random_state",
+    "validation",
+    "max_epochs",
 )
+
+
+def given_options(classifier: CensoredClassifier | None) -> dict[str, Any]:
+    """Options of a classifier that somebody set, as JSON can hold them.
+
+    Examples
+    --------
+    >>> given_options(CensoredClassifier(sfreq=128.0, max_epochs=20))
+    {'sfreq': 128.0}
+    """
+    if classifier is None:
+        return {}
+    usual = CensoredClassifier().get_params(deep=False)
+    found: dict[str, Any] = {}
+    for name, value in classifier.get_params(deep=False).items():
+        if name in _NOT_SHOWN or (type(value) is type(usual[name]) and value == usual[name]):
+            continue
+        try:
+            json.dumps(value)
+            found[name] = value
+        except (TypeError, ValueError):
+            found[name] = {"object": type(value).__name__}  # the reader has to make it again
+    return found
 
 
 def python(record: Record) -> str:
@@ -33,7 +52,7 @@ def python(record: Record) -> str:
     identity = record.identity
     given: dict[str, str] = {}
     if identity["budget"] is not None:
-        given["budget"] = f"{identity['budget']:g}"
+        given["budget"] = repr(identity["budget"])
     given["out"] = repr(record.name)
     classifier = _classifier(record)
     if classifier:
@@ -69,16 +88,13 @@ def python(record: Record) -> str:
 
 
 def _classifier(record: Record) -> str:
-    defaults = inspect.signature(CensoredClassifier).parameters
-    options: dict[str, Any] = {}
-    for name in _SHARED:
-        value = record.classifier.get(name)
-        # An empty dict of options is what None means.
-        if value not in (None, {}) and value != defaults[name].default:
-            options[name] = value
-    if record.identity["max_epochs"] != defaults["max_epochs"].default:
-        options["max_epochs"] = record.identity["max_epochs"]
-    return ", ".join(f"{name}={value!r}" for name, value in options.items())
+    options = {
+        name: "..." if isinstance(value, dict) and "object" in value else repr(value)
+        for name, value in record.classifier.items()
+    }
+    if record.identity["max_epochs"] != CensoredClassifier().max_epochs:
+        options["max_epochs"] = repr(record.identity["max_epochs"])
+    return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def _space(given: dict[str, Any]) -> str:

@@ -120,8 +120,6 @@ class Record:
         Stage -> trials on record.
     seconds : float
         Sum of the times of all trials.
-    classifier : dict
-        Options of the classifier, from the model folder; empty while there is none.
     """
 
     name: str
@@ -137,7 +135,6 @@ class Record:
     failures: tuple[Entry, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
-    classifier: dict[str, Any] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -148,6 +145,11 @@ class Record:
     def rule(self) -> Rule | None:
         """The rule by which the choice was made; None while there is none."""
         return None if self.results is None else RULES.get(self.results["rule"]["name"])
+
+    @property
+    def classifier(self) -> dict[str, Any]:
+        """Options of the classifier that somebody set; none in runs of earlier versions."""
+        return dict(self.about.get("classifier", {}))
 
     @property
     def for_study_only(self) -> bool:
@@ -225,7 +227,6 @@ def gather(folder: Path, storage: str | None = None) -> Record:
             failures=tuple(failures),
             counts=counts,
             seconds=seconds,
-            classifier=_classifier(folder) if status.whole else {},
         )
         focus = made.chosen or made.baseline
         confusion, curves = _closely(ledger, focus, set(planned or ()))
@@ -242,16 +243,6 @@ def _results(folder: Path) -> dict[str, Any]:
             f"{path} cannot be read ({error}). Delete it and make the same run again: nothing is "
             "trained twice, and the file is written anew."
         ) from None
-
-
-def _classifier(folder: Path) -> dict[str, Any]:
-    """Options that all trials shared, as the model folder has them."""
-    try:
-        found = json.loads((RunFolder(folder).model / "model.json").read_text())
-        named = {name: found[name] for name in ("encoder", "encoder_options")}
-        return named | dict(found["parameters"])
-    except (OSError, ValueError, KeyError):
-        return {}
 
 
 def _methods(trials: dict[Trial, Scored], planned: list[Trial] | None) -> list[Method]:

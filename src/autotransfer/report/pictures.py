@@ -75,7 +75,8 @@ def draw(picture: Picture, png: bool) -> Drawn:
 def stamp_of(record: Record) -> str:
     """Say what must stand on every picture of a run; nothing if it is whole and honest."""
     if not record.whole:
-        done = sum(stage.done + stage.failed for stage in record.status.stages)
+        # Not the sum over stages: the cross-validation uses trials of the search.
+        done = record.counts["search"] + record.counts["crossval"]
         return f"PARTIAL: unfinished run, {count(done, 'trial')} so far"
     return "FOR STUDY ONLY: chosen by TEST scores" if record.for_study_only else ""
 

@@ -71,7 +71,7 @@ def settings_section(record: Record) -> Html:
             "Every setting tried, with its scores",
             el(
                 "table",
-                el("caption", "Every setting tried, best first. Scores are percent."),
+                el("caption", "Every setting tried. Scores are percent."),
                 el("thead", head),
                 el("tbody", *body),
                 id="tried",

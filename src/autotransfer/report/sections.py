@@ -83,6 +83,7 @@ def scores_section(record: Record, found: Mapping[str, Drawn]) -> Html:
         else "Nothing is chosen yet. Some methods have been tried on fewer people than others, so "
         "their means cannot be compared."
     )
+    guess = "" if record.n_classes is None else ", the dashed line what guessing gives"
     other = record.whole and record.chosen is not record.baseline
     return section(
         "scores",
@@ -90,7 +91,7 @@ def scores_section(record: Record, found: Mapping[str, Drawn]) -> Html:
         figure(
             found["methods"],
             "Each dot is a person, tested by a model that had never seen that person; the large "
-            f"mark is the mean over people. {order}{left}",
+            f"mark is the mean over people{guess}. {order}{left}",
         ),
         figure(
             found.get("people"),
