@@ -105,7 +105,7 @@ def broken(error):
 
 
 def test_what_nobody_foresaw_is_told_as_our_bug(monkeypatch):
-    monkeypatch.setattr(at, "load", broken(RuntimeError("first line\nsecond line")))
+    monkeypatch.setattr(at.data, "load", broken(RuntimeError("first line\nsecond line")))
     done = call("inspect", "study.npz")
     assert done.exit_code == 1
     assert "RuntimeError: first line)" in done.stderr
@@ -123,7 +123,7 @@ def test_debug_shows_the_traceback_of_any_error(monkeypatch, tmp_path):
 
 
 def test_a_full_disk_is_no_bug(monkeypatch):
-    monkeypatch.setattr(at, "load", broken(OSError(28, "No space left on device", "a/b")))
+    monkeypatch.setattr(at.data, "load", broken(OSError(28, "No space left on device", "a/b")))
     done = call("inspect", "study.npz")
     assert done.exit_code == 1
     assert "a/b: No space left on device" in done.stderr
@@ -131,7 +131,7 @@ def test_a_full_disk_is_no_bug(monkeypatch):
 
 
 def test_an_interrupt_is_130(monkeypatch):
-    monkeypatch.setattr(at, "load", broken(KeyboardInterrupt()))
+    monkeypatch.setattr(at.data, "load", broken(KeyboardInterrupt()))
     done = call("inspect", "study.npz")
     assert done.exit_code == 130
     assert "Interrupted." in done.stderr

@@ -85,12 +85,13 @@ def fit(
       autotransfer fit gestures.npz --model plain.model --validation ann,bob
     """
     with working("loading"):
-        import autotransfer as at
+        from autotransfer.data import load
+        from autotransfer.training import CensoredClassifier
         from autotransfer.training.model_folder import check_target
 
         check_target(model, overwrite)
-        loaded = at.load(data)
-    clf = at.CensoredClassifier(
+        loaded = load(data)
+    clf = CensoredClassifier(
         measure,
         mode,
         strength,

@@ -46,11 +46,13 @@ def inspect_data(
       autotransfer inspect gestures.npz --quick --json
     """
     with working("loading"):
-        import autotransfer as at
+        from autotransfer.auto import AutoTransfer
+        from autotransfer.data import check, load
+        from autotransfer.training import CensoredClassifier
 
-        loaded = at.load(data)
+        loaded = load(data)
     with working("reading the signals"):
-        findings = at.check(loaded)
+        findings = check(loaded)
     if not as_json:
         _print_data(loaded, findings)
     probe: Leakage | str | None = None
@@ -59,8 +61,8 @@ def inspect_data(
         probe = _probe(loaded, findings)
         if not as_json:
             _print_probe(probe)
-        auto = at.AutoTransfer(
-            classifier=at.CensoredClassifier(
+        auto = AutoTransfer(
+            classifier=CensoredClassifier(
                 normalise=normalise,
                 encoder=encoder,
                 sfreq=opt.sampling_rate(sfreq, loaded),

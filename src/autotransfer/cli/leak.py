@@ -46,10 +46,11 @@ def leak(
     with working("loading"):
         import torch
 
-        import autotransfer as at
+        from autotransfer.data import load
         from autotransfer.encoder.split import split_latent
+        from autotransfer.report import leakage
 
-        model, loaded = load_model(source), at.load(data)
+        model, loaded = load_model(source), load(data)
     options: dict[str, Any] = {
         "recording": loaded.session if loaded.recording is None else loaded.recording,
         "label": loaded.y if given_label else None,
@@ -65,9 +66,7 @@ def leak(
         if model.mode == "complementary" and model.measure is not None:
             z1, z2 = split_latent(torch.from_numpy(parts["z"]))
             parts |= {"z1": z1.numpy(), "z2": z2.numpy()}
-        found = {
-            name: at.leakage(latent, loaded.subject, **options) for name, latent in parts.items()
-        }
+        found = {name: leakage(latent, loaded.subject, **options) for name, latent in parts.items()}
     if as_json:
         print_json({name: one.to_dict() for name, one in found.items()})
         return

@@ -155,13 +155,15 @@ def run(
       autotransfer run gestures.npz --out runs/mmd --measure mmd --mode marginal
     """
     with working("loading"):
-        import autotransfer as at
+        from autotransfer.auto import AutoTransfer
+        from autotransfer.data import load
+        from autotransfer.training import CensoredClassifier
 
-        loaded = at.load(data)
-    auto = at.AutoTransfer(
+        loaded = load(data)
+    auto = AutoTransfer(
         opt.a_time(budget),
         out=out,
-        classifier=at.CensoredClassifier(
+        classifier=CensoredClassifier(
             warmup_epochs=warmup_epochs,
             encoder=encoder,
             encoder_options=opt.named_values(encoder_options, "--encoder-options"),
