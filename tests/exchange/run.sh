@@ -28,7 +28,7 @@ if [ ! -x "$python" ]; then
 fi
 # torch first and by its version, so that braindecode's dependencies fit it and not the reverse.
 "$python" -m pip install --quiet "torch==2.13.0"
-"$python" -m pip install --quiet "torch==2.13.0" "braindecode>=1.8,<1.9" pytest
+"$python" -m pip install --quiet "torch==2.13.0" "braindecode>=1.8,<1.9" pytest hypothesis
 site="$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
 find "$site/torchaudio" -name '*.so' -delete
 "$python" -m pip install --quiet "torch==2.13.0" "$root"

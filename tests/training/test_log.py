@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -68,6 +69,7 @@ def test_trainings_have_runs_of_their_own_and_go_on_in_them(tmp_path):
     assert len(list(tmp_path.glob("uncensored-*"))) == 2
     there = tmp_path / "resumed"
     fitted(None, log=there, max_epochs=2, checkpoint=tmp_path / "c", checkpoint_every=1)
+    time.sleep(1.1)  # TensorBoard reads the files of a run in the order of the second they are of
     clf = fitted(None, log=there, checkpoint=tmp_path / "c", checkpoint_every=1)
     (run,) = there.iterdir()
     steps, values = scalars(run)["epoch/task_loss"]

@@ -25,7 +25,7 @@ from autotransfer.training import model_folder, settings
 from autotransfer.training.fit import fit_fold
 from autotransfer.training.given import SignalEstimator, check_given
 from autotransfer.training.infer import encode_trials
-from autotransfer.training.log import run_folder, write_scores
+from autotransfer.training.log import TrainingLog, run_folder
 
 Array = npt.NDArray[Any]
 
@@ -215,7 +215,18 @@ class CensoredClassifier(SignalEstimator):
             As for `autotransfer.training.fit.fit_fold`.
         """
         self.classes_ = classes
-        network, normaliser, progress = fit_fold(self, X, codes, classes, fold, seed, data)
+        there = run_folder(self, settings.identity(self, data, fold.validation, seed))
+        with TrainingLog(there) as log:
+            fitted = fit_fold(self, X, codes, classes, fold, seed, data, log)
+            self._keep(fitted, X, codes, fold, seed, data)
+            log.end(settings.to_json(self), self.provenance_["scores"], self.best_epoch_)
+        return self
+
+    def _keep(
+        self, fitted: Any, X: TrialArray, codes: Array, fold: Fold, seed: int, data: str
+    ) -> None:
+        """Keep what was trained, and how well it does on the validation subjects."""
+        network, normaliser, progress = fitted
         self.network_, self.normaliser_ = network, normaliser
         _, self.n_channels_, self.n_times_ = X.shape
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch
@@ -241,10 +252,6 @@ class CensoredClassifier(SignalEstimator):
             "best_epoch": progress.best_epoch,
             "scores": scores,
         }
-        there = run_folder(self, settings.identity(self, data, fold.validation, seed))
-        if there is not None and scores:
-            write_scores(there, settings.to_json(self), scores, self.best_epoch_)
-        return self
 
     def _signals(self, X: Any) -> TrialArray:
         """Check signals to be predicted."""

@@ -20,7 +20,7 @@ from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import LabelError, some
 from autotransfer.training import settings
 from autotransfer.training.feed import Feed
-from autotransfer.training.log import run_folder
+from autotransfer.training.log import TrainingLog
 from autotransfer.training.loop import LoopOptions, Progress, train
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_small_cells
@@ -35,6 +35,7 @@ def fit_fold(
     fold: Fold,
     seed: int,
     data: str,
+    log: TrainingLog | None = None,
 ) -> tuple[Network, Normaliser, Progress]:
     """Train on ``fold.train``, stop by ``fold.validation``, look at nothing else.
 
@@ -54,6 +55,8 @@ def fit_fold(
         Of weights, batches and dropout.
     data : str
         Fingerprint of the data, for the checkpoint.
+    log : TrainingLog, optional
+        Is told of every epoch.
 
     Returns
     -------
@@ -94,7 +97,6 @@ def fit_fold(
     if penalty is not None:
         warn_small_cells(penalty, islice(batches.epoch(1), 10), settings.censor_name(estimator))
     checkpoint = estimator.checkpoint
-    identity = settings.identity(estimator, data, fold.validation, seed)
     options = LoopOptions(
         learning_rate=estimator.learning_rate,
         weight_decay=estimator.weight_decay,
@@ -103,12 +105,11 @@ def fit_fold(
         seed=seed,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         checkpoint_every=estimator.checkpoint_every,
-        identity=identity,
+        identity=settings.identity(estimator, data, fold.validation, seed),
         verbose=bool(estimator.verbose),
-        log=run_folder(estimator, identity),
     )
     weights = class_weights(codes[fold.train], len(classes))
-    progress = train(network, feed, fold, batches, codes, weights, options, penalty)
+    progress = train(network, feed, fold, batches, codes, weights, options, penalty, log)
     return network, normaliser, progress
 
 

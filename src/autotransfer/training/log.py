@@ -5,13 +5,12 @@ It only listens: what is trained is the same to the bit with and without it.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from autotransfer.errors import MissingExtraError, SettingError
 
@@ -50,61 +49,52 @@ def run_folder(estimator: Any, identity: str) -> Path | None:
     return Path(estimator.log).expanduser() / f"{name}-{identity[:8]}"
 
 
-@contextlib.contextmanager
-def epoch_log(folder: Path | None, first: int) -> Iterator[Callable[[Entry], None]]:
-    """Open the log of a training.
+class TrainingLog:
+    """The log of one training, in one file; a log without a folder writes nothing.
 
     Parameters
     ----------
     folder : Path or None
-        Of the run; None writes nothing.
-    first : int
-        First epoch to come. What an earlier attempt logged of it and later ones is hidden.
-
-    Yields
-    ------
-    callable
-        To be called with what is known of each epoch, its number under ``"epoch"``.
-    """
-    writer: Any = None
-
-    def write(entry: Entry) -> None:
-        nonlocal writer
-        if folder is None:
-            return
-        if writer is None:
-            writer = _writer(folder, purge_step=first)
-        _write_epoch(writer, int(entry["epoch"] or 0), entry)
-        writer.flush()  # somebody may be watching
-
-    try:
-        yield write
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def write_scores(
-    folder: Path, options: Mapping[str, Any], scores: Mapping[str, float], step: int
-) -> None:
-    """Log how a training ended: its options and its scores, for TensorBoard's HPARAMS tab.
-
-    Parameters
-    ----------
-    folder : Path
         Of the run.
-    options : mapping
-        Options of the training; what is no number, text or bool is written as JSON.
-    scores : mapping of str to float
-        By name.
-    step : int
-        Epoch that the scores belong to.
     """
-    writer = _writer(folder)
-    try:
-        _write_scores(writer, options, scores, step)
-    finally:
-        writer.close()
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._writer: Any = None
+
+    def epoch(self, entry: Entry) -> None:
+        """Write what is known of an epoch, its number under ``"epoch"``."""
+        if self._folder is None:
+            return
+        number = int(entry["epoch"] or 0)
+        if self._writer is None:
+            # What an earlier attempt logged of this epoch and later ones is hidden.
+            again = {"purge_step": number} if self._folder.exists() else {}
+            self._writer = _writer(self._folder, **again)
+        _write_epoch(self._writer, number, entry)
+        self._writer.flush()  # somebody may be watching
+
+    def end(self, options: Mapping[str, Any], scores: Mapping[str, float], step: int) -> None:
+        """Write how the training ended, for TensorBoard's HPARAMS tab.
+
+        Parameters
+        ----------
+        options : mapping
+            Options of the training; what is no number or text is written as JSON.
+        scores : mapping of str to float
+            By name.
+        step : int
+            Epoch that the scores belong to.
+        """
+        if self._writer is not None and scores:  # without an epoch the log is whole already
+            _write_scores(self._writer, options, scores, step)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 def write_run(

@@ -27,7 +27,7 @@ from autotransfer.training.checkpoint import (
     write_checkpoint,
 )
 from autotransfer.training.feed import Feed
-from autotransfer.training.log import epoch_log
+from autotransfer.training.log import TrainingLog
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
@@ -56,8 +56,6 @@ class LoopOptions:
         Hash of the run, for the checkpoint.
     verbose : bool
         Whether to show progress.
-    log : Path, optional
-        Folder of this training's log.
     """
 
     learning_rate: float = 1e-3
@@ -69,7 +67,6 @@ class LoopOptions:
     checkpoint_every: int = 10
     identity: str = ""
     verbose: bool = False
-    log: Path | None = None
 
 
 @dataclass
@@ -92,6 +89,7 @@ def train(
     weights: npt.NDArray[np.float64],
     options: LoopOptions,
     penalty: Penalty | None = None,
+    log: TrainingLog | None = None,
 ) -> Progress:
     """Train a network in place; it ends with the weights of the least validation loss.
 
@@ -114,6 +112,8 @@ def train(
         How to train.
     penalty : Penalty, optional
         What is added to the task loss; None trains the uncensored baseline.
+    log : TrainingLog, optional
+        Is told of every epoch.
 
     Returns
     -------
@@ -125,14 +125,11 @@ def train(
     # Own random stream: fitting leaves the caller's untouched and does not depend on it.
     with torch.random.fork_rng(devices=devices):
         run.resume()
-        first = run.progress.epoch + 1
-        with (
-            EpochProgress(options.verbose, options.max_epochs) as shown,
-            epoch_log(options.log, first) as log,
-        ):
+        with EpochProgress(options.verbose, options.max_epochs) as shown:
             while not run.progress.done:
                 run.epoch(shown)
-                log(run.progress.history[-1])
+                if log is not None:
+                    log.epoch(run.progress.history[-1])
     if len(fold.validation):
         network.load_state_dict(run.best)
     network.eval()
