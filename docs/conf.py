@@ -104,6 +104,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # that page would fetch scripts from elsewhere
     "min_reported_time": 5,
     "plot_gallery": "True",
 }

@@ -32,8 +32,8 @@ LEFT_OUT = {
     "bash .ci/run": "this is it",
 }
 
-# Runs in the new environment, from standard input: as in a terminal, there is no file of the
-# program that worker processes could import.
+# Runs in the new environment by `python -c`: as in a terminal, there is no file of the program that
+# worker processes would import.
 PROGRAM = """
 import subprocess, sys, time
 names = {"__name__": "__main__"}
@@ -108,9 +108,13 @@ def paste(page: Path, python: Path) -> None:
     environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
     with tempfile.TemporaryDirectory(prefix="autotransfer-paste-") as folder:
         done = subprocess.run(
-            [python, "-"], input=program, text=True, cwd=folder, env=environment, timeout=TIMEOUT,
+            [python, "-c", program],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            timeout=TIMEOUT,
             check=False,
-        )  # fmt: skip
+        )
     if done.returncode:
         sys.exit(1)
 

@@ -47,6 +47,15 @@ def test_blocks_are_of_a_known_kind_and_parse(page):
         if language == "py-noexec":
             compile(block.text, str(page), "exec")
             assert block.text.startswith("# Not run here: "), f"{page}:{block.line}: say why"
+        assert language or not is_python(block.text), f"{page}:{block.line}: Python without a name"
+
+
+def is_python(text):
+    try:
+        compile(text, "block", "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 def test_few_blocks_are_not_run():
