@@ -30,7 +30,7 @@ PROBED, DRAWN = 2500, 500
 Floats = npt.NDArray[np.floating[Any]]
 
 
-def portrait(handle: Handle, given: dict[str, Any], placebo: bool) -> dict[str, Any]:
+def portrait(handle: Handle, given: dict[str, Any], placebo: bool, mode: str) -> dict[str, Any]:
     """Train a trial again and look at its latent.
 
     Parameters
@@ -42,6 +42,9 @@ def portrait(handle: Handle, given: dict[str, Any], placebo: bool) -> dict[str, 
     placebo : bool
         Shuffle the subject labels of the training trials: a censor that uses them then leaves the
         leakage where the baseline has it.
+    mode : str
+        Of the choice, which says what is probed: z; beyond the label too, if conditional; both
+        halves too, if complementary.
 
     Returns
     -------
@@ -63,14 +66,15 @@ def portrait(handle: Handle, given: dict[str, Any], placebo: bool) -> dict[str, 
         clf.fit_fold(problem.X, problem.codes, problem.classes, used, seed, problem.fingerprint)
         probed = _evenly(fold.train, PROBED)
         latent = clf.transform(problem.X.take(probed))
-        given_label = problem.codes[probed] if trial.setting.mode == "conditional" else None
-        parts = {"z": latent}
-        if latent.shape[1] > 1:
-            z1, z2 = split_latent(torch.from_numpy(latent))
-            parts |= {"z1": z1.numpy(), "z2": z2.numpy()}
-        found = {name: _leakage(part, fold.subject[probed], None) for name, part in parts.items()}
-        if given_label is not None:
-            found["z given y"] = _leakage(latent, fold.subject[probed], given_label)
+        subject = fold.subject[probed]
+        found = {"z": _leakage(latent, subject, None)}
+        if mode == "conditional":
+            found["z given y"] = _leakage(latent, subject, problem.codes[probed])
+        elif mode == "complementary":
+            for name, half in zip(
+                ("z1", "z2"), split_latent(torch.from_numpy(latent)), strict=True
+            ):
+                found[name] = _leakage(half.numpy(), subject, None)
     drawn = _evenly(np.arange(len(probed)), DRAWN)
     return {
         "leakage": found,

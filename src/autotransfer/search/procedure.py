@@ -47,7 +47,7 @@ class Procedure:
     driver : Driver
         Runs trials.
     portrait : callable, optional
-        (handle, trial as JSON, placebo) -> dict: what is to be known of a method beyond its scores.
+        (handle, trial as JSON, placebo, mode of the choice) -> dict: what is to be known of a method beyond its scores.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Procedure:
         start: Callable[[], tuple[Engine, Handle]],
         show: Show,
         driver: Driver,
-        portrait: Callable[[Handle, dict[str, Any], bool], dict[str, Any]] | None = None,
+        portrait: Callable[[Handle, dict[str, Any], bool, str], dict[str, Any]] | None = None,
     ) -> None:
         self._portrait = portrait
         self.wishes, self.identity, self.folder = wishes, identity, folder
@@ -217,7 +217,7 @@ class Procedure:
         missing = []
         for setting, placebo in wanted:
             trial = Trial(setting, 0, plan.n_folds, 0, plan.epochs)
-            key = digest(["portrait", self.identity, trial.to_json(), placebo])
+            key = digest(["portrait", self.identity, trial.to_json(), placebo, choice.setting.mode])
             if key not in known:
                 missing.append((key, trial, placebo))
         if not missing:
@@ -225,7 +225,7 @@ class Procedure:
         self.show.stage("portrait", len(missing), ())
         engine, handle = self.start()
         futures = [
-            engine.submit(self._portrait, handle, trial.to_json(), placebo)
+            engine.submit(self._portrait, handle, trial.to_json(), placebo, choice.setting.mode)
             for _, trial, placebo in missing
         ]
         for future, (key, trial, placebo) in zip(futures, missing, strict=True):
