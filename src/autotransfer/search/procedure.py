@@ -47,7 +47,8 @@ class Procedure:
     driver : Driver
         Runs trials.
     portrait : callable, optional
-        (handle, trial as JSON, placebo, mode of the choice) -> dict: what is to be known of a method beyond its scores.
+        (handle, trial as JSON, placebo, mode of the choice) -> dict: what is to be known of a
+        method beyond its scores.
     """
 
     def __init__(
