@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from known import Array
 
 import autotransfer as at
+from autotransfer.data.validate import as_trials
 from autotransfer.training.infer import encode_trials
 from autotransfer.training.network import Network
-from autotransfer.data.validate import as_trials
-from known import Array
 
 
 def euclidean_alignment(X: Array) -> Array:

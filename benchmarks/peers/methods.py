@@ -120,9 +120,7 @@ METHODS: dict[str, Method] = {
     "vrex": Method(partial(by_objective, make=VREx), of("strength", 10.0, 1.0, 100.0)),
     "groupdro": Method(partial(by_objective, make=GroupDRO), of("step", 0.01, 0.001, 0.1)),
     "riemann": Method(partial(riemann, recentre=False), C, random=False),
-    "riemann-recentred": Method(
-        partial(riemann, recentre=True), C, uses=UNLABELLED, random=False
-    ),
+    "riemann-recentred": Method(partial(riemann, recentre=True), C, uses=UNLABELLED, random=False),
     "euclidean-alignment": Method(euclidean, AFTER, uses=UNLABELLED),
     "batch-norm": Method(batch_norm, uses=UNLABELLED),
 }

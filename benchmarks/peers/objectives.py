@@ -88,9 +88,7 @@ def irm_penalty(batch: Batch) -> Tensor:
     place = (rows.cumsum(1) - 1) * rows  # the how-manieth row of its subject a row is
     odd = rows * (place % 2)
     weight = batch.weights[batch.y]
-    return (
-        subject_means(slope, weight, rows - odd) * subject_means(slope, weight, odd)
-    ).mean()
+    return (subject_means(slope, weight, rows - odd) * subject_means(slope, weight, odd)).mean()
 
 
 class Objective:

@@ -19,14 +19,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+from known import network_options
+from methods import METHODS, NOTHING
+from work import Job, folds, run
 
 import pool
 import report
 from autotransfer.search.selection import RULES
-from known import network_options
-from methods import METHODS, NOTHING
 from recordings import RECORDINGS
-from work import Job, folds, run
 
 RULE = RULES["lower_quartile"]
 
@@ -130,7 +130,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
-    parser.add_argument("--options", type=Path, metavar="FILE", help="options of the networks, JSON")
+    parser.add_argument(
+        "--options", type=Path, metavar="FILE", help="options of the networks, JSON"
+    )
     parser.add_argument("--folds", type=int, help="only the first folds, for a try")
     parser.add_argument("--max-epochs", type=int, help="fewer epochs, for a try")
     args = parser.parse_args()
@@ -156,14 +158,18 @@ def main() -> None:
         picked[name, method] = choose(mine, METHODS[method].settings)
         for seed in range(args.seeds if METHODS[method].random else 1):
             second += jobs(name, method, picked[name, method], seed, *plan)
-    repeated = pool.run_all(run, [job for job in second if job.seed], args.keep, args.workers, describe)
+    repeated = pool.run_all(
+        run, [job for job in second if job.seed], args.keep, args.workers, describe
+    )
     everything = {**tried, **repeated}
 
     rows, all_tried, goals = [], [], []
     for (name, method), setting in picked.items():
         text = json.dumps(setting, sort_keys=True)
         mine = {j: r for j, r in everything.items() if (j.dataset, j.method) == (name, method)}
-        rows.append(row(name, method, setting, {j: r for j, r in mine.items() if j.setting == text}))
+        rows.append(
+            row(name, method, setting, {j: r for j, r in mine.items() if j.setting == text})
+        )
         for i, other in enumerate(METHODS[method].settings):
             words = json.dumps(other, sort_keys=True)
             at_first = {j: r for j, r in mine.items() if j.setting == words and j.seed == 0}
@@ -171,7 +177,9 @@ def main() -> None:
             all_tried.append({**row(name, method, other, at_first), **marks})
         # A competitor that does not learn would flatter everything beside it.
         chance = 1 / len(RECORDINGS[name].load().labels)
-        goals.append(report.Goal(f"{name}, {method}: above chance", rows[-1]["mean"], chance + 0.05))
+        goals.append(
+            report.Goal(f"{name}, {method}: above chance", rows[-1]["mean"], chance + 0.05)
+        )
     rows.sort(key=lambda r: (args.dataset.index(r["data"]), r["uses"] != NOTHING))
     report.finish(
         args,

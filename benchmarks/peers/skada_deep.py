@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import skada.deep
 import torch
+from known import Array, Known, Model
 from skada.deep.modules import DomainClassifier
 from skorch.callbacks import Callback
 from torch import Tensor, nn
@@ -26,7 +27,6 @@ from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.training.network import Network
 from autotransfer.training.task_loss import class_weights
-from known import Array, Known, Model
 
 BATCH = 64
 """Source trials in a batch, as in our loop; as many of the target are added to them."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from objectives import Batch, Objective
 from torch import Tensor
 
 import autotransfer as at
@@ -22,7 +23,6 @@ from autotransfer.training.loop import LoopOptions, _Run
 from autotransfer.training.network import Network
 from autotransfer.training.progress import EpochProgress
 from autotransfer.training.task_loss import class_weights
-from objectives import Batch, Objective
 
 MEMORY = 4 * 2**30
 
@@ -116,9 +116,7 @@ class _SubjectRun(_Run):
             rows = torch.from_numpy(trials)
             _, logits = self.network(x, stats)
             loss = self.objective(
-                Batch(
-                    logits, self.y[rows], self.weights, self.subject[rows], number > self.warmup
-                )
+                Batch(logits, self.y[rows], self.weights, self.subject[rows], number > self.warmup)
             )
             losses[i] = loss.detach()
             self.optimiser.zero_grad(set_to_none=True)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from known import Array, Known, Model
+from methods import METHODS
 from sklearn.metrics import balanced_accuracy_score
 
 import autotransfer as at
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferError
-from known import Array, Known, Model
-from methods import METHODS
 from recordings import RECORDINGS
 
 
