@@ -110,7 +110,7 @@ def skada(known: Known, new: New, **setting: Any) -> Model:
     return fit(known, new, **setting)
 
 
-C = of("C", 1.0, 0.1, 0.01)
+C = of("C", 1.0, 0.1, 10.0)
 AFTER = of("normalise", "none", "as chosen")
 
 METHODS: dict[str, Method] = {
