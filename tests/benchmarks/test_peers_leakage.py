@@ -38,8 +38,9 @@ def all_methods(wanted=lambda method: True):
     return pytest.mark.parametrize("name", [n for n, m in METHODS.items() if wanted(m)])
 
 
+# Noisy, so that many trials lie where a slightly different model answers differently.
 DATA = at.make_subjects(
-    n_subjects=5, n_trials=24, n_classes=3, subject_shift=0.5, noise=2.0, random_state=0
+    n_subjects=5, n_trials=24, n_classes=3, subject_shift=0.5, noise=4.0, random_state=0
 )
 FOLD = list(at.SubjectFolds().folds(DATA.subject))[1]
 
@@ -125,7 +126,8 @@ def test_what_uses_nothing_of_the_new_person_predicts_each_trial_alone(name, hon
 def test_a_leak_of_labels_or_signals_would_be_noticed(name, leak):
     one = answers(fitted(name, true()))
     assert (answers(fitted(name, scrambled())) != one).any()
-    assert (answers(fitted(name, replaced())) != one).any()
+    if not METHODS[name].needs_new:  # the others may use signals, and no test above says not
+        assert (answers(fitted(name, replaced())) != one).any()
 
 
 def test_methods_that_need_the_new_person_are_marked():
