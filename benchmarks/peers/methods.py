@@ -1,0 +1,134 @@
+"""The methods by name: how each is fitted, what of the new person it uses, what is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import align
+import subject_loop
+from coral import CORAL
+from known import Array, Known, Model
+from objectives import IRM, GroupDRO, VREx
+
+NOTHING = "nothing"
+UNLABELLED = "unlabelled data of the new person"
+
+New = list[Array] | None
+Setting = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method.
+
+    Parameters
+    ----------
+    fit : callable
+        (known, unlabelled trials of the new people or None, **setting) -> `Model`.
+    settings : tuple of dict
+        What is tried: the default first. The one with the best validation scores is taken.
+    uses : str
+        What it uses of the new person.
+    needs_new : bool
+        Whether it must have the new person's trials to be fitted, not only to predict them.
+    random : bool
+        Whether seeds differ.
+    """
+
+    fit: Callable[..., Model]
+    settings: tuple[Setting, ...] = ({},)
+    uses: str = NOTHING
+    needs_new: bool = False
+    random: bool = True
+
+
+def of(name: str, *values: Any) -> tuple[Setting, ...]:
+    """Write settings that differ in one option."""
+    return tuple({name: value} for value in values)
+
+
+def erm(known: Known, new: New) -> Model:
+    """Fit the uncensored baseline."""
+    clf = known.classifier()
+    model: Model = clf.fit(known.data.X, known.data.y, subject=known.data.subject).predict
+    return model
+
+
+def batch_norm(known: Known, new: New) -> Model:
+    """Fit the uncensored baseline; predict with the statistics of each person."""
+    clf = known.classifier()
+    clf.fit(known.data.X, known.data.y, subject=known.data.subject)
+    return partial(align.with_statistics_of, clf)
+
+
+def euclidean(known: Known, new: New, *, normalise: str) -> Model:
+    """Fit the uncensored baseline on aligned signals, which may be normalised once more."""
+    more = {} if normalise == "as chosen" else {"normalise": normalise}
+    clf = known.classifier(**more)
+    clf.fit(align.aligned(known.data), known.data.y, subject=known.data.subject)
+
+    def predict(X: Array) -> Array:
+        predicted: Array = clf.predict(align.euclidean_alignment(X))
+        return predicted
+
+    return predict
+
+
+def coral(known: Known, new: New, *, strength: float) -> Model:
+    """Fit with the CORAL penalty."""
+    clf = known.classifier(CORAL, strength=strength)
+    model: Model = clf.fit(known.data.X, known.data.y, subject=known.data.subject).predict
+    return model
+
+
+def by_objective(known: Known, new: New, *, make: Callable[..., Any], **setting: Any) -> Model:
+    """Fit by an objective over subjects."""
+
+    def objective(n_subjects: int) -> Any:
+        return make(n_subjects, **setting) if make is GroupDRO else make(**setting)
+
+    data = known.data
+    clf = subject_loop.fit(known.classifier(), data.X, data.y, data.subject, objective)
+    model: Model = clf.predict
+    return model
+
+
+def riemann(known: Known, new: New, **setting: Any) -> Model:
+    """Fit pyRiemann's pipeline."""
+    from riemann import fit  # only this method needs pyRiemann
+
+    return fit(known, new, **setting)
+
+
+def skada(known: Known, new: New, **setting: Any) -> Model:
+    """Fit one of skada's deep methods."""
+    from skada_deep import fit  # only these methods need skada
+
+    return fit(known, new, **setting)
+
+
+C = of("C", 1.0, 0.1, 10.0)
+AFTER = of("normalise", "none", "as chosen")
+
+METHODS: dict[str, Method] = {
+    "erm": Method(erm),
+    "coral": Method(coral, of("strength", 1.0, 0.1, 10.0)),
+    "irm": Method(partial(by_objective, make=IRM), of("strength", 100.0, 10.0, 1.0)),
+    "vrex": Method(partial(by_objective, make=VREx), of("strength", 10.0, 1.0, 100.0)),
+    "groupdro": Method(partial(by_objective, make=GroupDRO), of("step", 0.01, 0.001, 0.1)),
+    "riemann": Method(partial(riemann, recentre=False), C, random=False),
+    "riemann-recentred": Method(partial(riemann, recentre=True), C, uses=UNLABELLED, random=False),
+    "euclidean-alignment": Method(euclidean, AFTER, uses=UNLABELLED),
+    "batch-norm": Method(batch_norm, uses=UNLABELLED),
+}
+for _name, _regs in {
+    "DeepCoral": (1.0, 0.1, 10.0),
+    "DANN": (1.0, 0.1, 0.01),
+    "CDAN": (1.0, 0.1, 0.01),
+}.items():
+    _fit, _settings = partial(skada, method=_name), of("reg", *_regs)
+    METHODS[f"skada-{_name.lower()}"] = Method(_fit, _settings, UNLABELLED, needs_new=True)
+    METHODS[f"skada-{_name.lower()}-stand-in"] = Method(_fit, _settings)

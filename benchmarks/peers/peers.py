@@ -1,0 +1,197 @@
+"""What a user would pick instead, on the same folds: pyRiemann, alignment, skada, DomainBed's.
+
+Folds are those of ``benchmarks/erm.py``: each validates on one subject (or group) and tests on the
+next. A method with several settings is first trained with each of them at seed 0; the setting with
+the best lower quartile of validation subjects (AutoTransfer's own rule) is taken, ties go to the
+default, and only that one is trained with the other seeds. Test scores choose nothing. Finished
+trainings are kept in --keep FILE: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+# The other benchmarks' modules; a worker is handed this path by its parent.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+from known import network_options
+from methods import METHODS, NOTHING
+from work import Job, folds, run
+
+import pool
+import report
+from autotransfer.search.selection import RULES
+from recordings import RECORDINGS
+
+RULE = RULES["lower_quartile"]
+
+Results = dict[Job, dict[str, Any]]
+
+
+def jobs(
+    name: str, method: str, setting: Mapping[str, Any], seed: int, options: str, n_folds: int
+) -> list[Job]:
+    """All folds of a data set for a method with a setting."""
+    text = json.dumps(setting, sort_keys=True)
+    return [Job(name, method, text, fold, seed, options) for fold in range(n_folds)]
+
+
+def judge(results: Sequence[Mapping[str, Any]]) -> float:
+    """Judge a setting by its validation subjects; one that failed somewhere is the worst."""
+    if any("error" in result for result in results):
+        return -np.inf
+    scores = [s for result in results for s in result["validation_subjects"].values()]
+    return RULE.judge(np.array(scores))
+
+
+def choose(done: Results, settings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Choose a method's setting from its trainings at seed 0; ties go to the first, the default."""
+
+    def value(setting: Mapping[str, Any]) -> float:
+        text = json.dumps(setting, sort_keys=True)
+        return judge([result for job, result in done.items() if job.setting == text])
+
+    return max(settings, key=value)
+
+
+def describe(job: Job, result: Mapping[str, Any]) -> str:
+    """Tell of a finished training."""
+    words = f"{job.dataset} {job.method} {job.setting} fold {job.fold} seed {job.seed}: "
+    if "error" in result:
+        return words + str(result["error"])
+    return words + f"{np.mean(list(result['test'].values())):.3f}, {result['seconds']:.0f} s"
+
+
+def row(name: str, method: str, setting: Mapping[str, Any], done: Results) -> dict[str, Any]:
+    """Summarise a method: over subjects, each with the mean of its seeds."""
+    whole = [result for result in done.values() if "error" not in result]
+    scores: dict[str, list[float]] = {}
+    for result in whole:
+        for who, score in result["test"].items():
+            scores.setdefault(who, []).append(score)
+    test = np.array([np.mean(values) for values in scores.values()] or [np.nan])
+    held = [s for result in whole for s in result["validation_subjects"].values()]
+    return {
+        "data": name,
+        "method": method,
+        "uses": METHODS[method].uses,
+        "setting": " ".join(f"{k} {v}" for k, v in setting.items()) or "-",
+        "subjects": len(scores),
+        "seeds": len({job.seed for job in done}),
+        "mean": float(test.mean()),
+        "sd": float(test.std(ddof=1)) if len(test) > 1 else float("nan"),
+        "lower quartile": float(np.percentile(test, 25)),
+        "worst": float(test.min()),
+        "validation quartile": float(np.percentile(held or [np.nan], 25)),
+        "failed": len(done) - len(whole),
+        "CPU min": sum(result["seconds"] for result in done.values()) / 60,
+    }
+
+
+def subject_rows(done: Results) -> list[dict[str, Any]]:
+    """One entry for each subject, method, setting and seed."""
+    return [
+        {
+            "data": job.dataset,
+            "method": job.method,
+            "uses": METHODS[job.method].uses,
+            "setting": job.setting,
+            "seed": job.seed,
+            "fold": job.fold,
+            "subject": who,
+            "test": score,
+        }
+        for job, result in done.items()
+        for who, score in result.get("test", {}).items()
+    ]
+
+
+def read_options(path: Path | None) -> dict[str, Any]:
+    """Read the options of the networks: {data set: {option: value}}, or a report that has them."""
+    if path is None:
+        return {}
+    found: dict[str, Any] = json.loads(path.read_text())
+    chosen: dict[str, Any] = found.get("chosen", found)
+    unknown = sorted(set(chosen) - set(RECORDINGS))
+    if unknown:
+        sys.exit(f"{path} has options of {', '.join(unknown)}; known are {', '.join(RECORDINGS)}.")
+    return chosen
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
+    parser.add_argument("--method", choices=list(METHODS), nargs="*", default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    parser.add_argument(
+        "--options", type=Path, metavar="FILE", help="options of the networks, JSON"
+    )
+    parser.add_argument("--folds", type=int, help="only the first folds, for a try")
+    parser.add_argument("--max-epochs", type=int, help="fewer epochs, for a try")
+    args = parser.parse_args()
+    chosen = read_options(args.options)
+    plans: dict[tuple[str, str], tuple[str, int]] = {}
+    first: list[Job] = []
+    for name in args.dataset:
+        options = network_options(name, chosen.get(name))
+        if args.max_epochs:
+            options["max_epochs"] = args.max_epochs
+        n_folds = len(folds(name, RECORDINGS[name].load()))
+        n_folds = min(n_folds, args.folds or n_folds)
+        for method in args.method:
+            plans[name, method] = (json.dumps(options, sort_keys=True), n_folds)
+            for setting in METHODS[method].settings:
+                first += jobs(name, method, setting, 0, *plans[name, method])
+    tried = pool.run_all(run, first, args.keep, args.workers, describe)
+
+    picked: dict[tuple[str, str], Mapping[str, Any]] = {}
+    second: list[Job] = []
+    for (name, method), plan in plans.items():
+        mine = {job: r for job, r in tried.items() if (job.dataset, job.method) == (name, method)}
+        picked[name, method] = choose(mine, METHODS[method].settings)
+        for seed in range(args.seeds if METHODS[method].random else 1):
+            second += jobs(name, method, picked[name, method], seed, *plan)
+    repeated = pool.run_all(
+        run, [job for job in second if job.seed], args.keep, args.workers, describe
+    )
+    everything = {**tried, **repeated}
+
+    rows, all_tried, goals = [], [], []
+    for (name, method), setting in picked.items():
+        text = json.dumps(setting, sort_keys=True)
+        mine = {j: r for j, r in everything.items() if (j.dataset, j.method) == (name, method)}
+        rows.append(
+            row(name, method, setting, {j: r for j, r in mine.items() if j.setting == text})
+        )
+        for i, other in enumerate(METHODS[method].settings):
+            words = json.dumps(other, sort_keys=True)
+            at_first = {j: r for j, r in mine.items() if j.setting == words and j.seed == 0}
+            marks = {"default": i == 0, "chosen": words == text}
+            all_tried.append({**row(name, method, other, at_first), **marks})
+        # A competitor that does not learn would flatter everything beside it.
+        chance = 1 / len(RECORDINGS[name].load().labels)
+        goals.append(
+            report.Goal(f"{name}, {method}: above chance", rows[-1]["mean"], chance + 0.05)
+        )
+    rows.sort(key=lambda r: (args.dataset.index(r["data"]), r["uses"] != NOTHING))
+    report.finish(
+        args,
+        "Competitors, balanced accuracy on people never seen",
+        rows,
+        goals,
+        rule=RULE.words,
+        tried=all_tried,
+        subjects=subject_rows(everything),
+        options={name: json.loads(text) for (name, _), (text, _) in plans.items()},
+    )
+
+
+if __name__ == "__main__":
+    main()
