@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import platform
 import sys
 import time
 from collections.abc import Iterable
@@ -121,8 +123,8 @@ class Show:
             return
         self._beat = time.monotonic()
         with contextlib.suppress(OSError):  # a full disk is for the ledger to report
-            text = json.dumps({"at": time.time(), "left": self._left()})
-            self._heartbeat.write_text(text)
+            sign = {"at": time.time(), "left": self._left(), "pid": os.getpid()}
+            self._heartbeat.write_text(json.dumps(sign | {"host": platform.node()}))
 
     def _count(self, entry: Entry) -> None:
         self._done += 1

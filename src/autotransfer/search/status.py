@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,6 +172,11 @@ def crossval_trials(ledger: Ledger) -> list[Trial] | None:
 def _heartbeat(path: Path) -> tuple[bool, float | None]:
     try:
         found = json.loads(path.read_text())
-        return time.time() - found["at"] < STALE, found["left"]
+        fresh = time.time() - found["at"] < STALE
+        if fresh and os.name == "posix" and found["host"] == platform.node():
+            os.kill(found["pid"], 0)  # asks whether there is such a process, and sends nothing
+        return fresh, found["left"]
+    except PermissionError:
+        return True, None  # somebody else's process
     except (OSError, ValueError, KeyError):
         return False, None

@@ -1,0 +1,72 @@
+"""How far a run is, and whether anybody works on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import pytest
+
+from autotransfer.errors import SourceError
+from autotransfer.search.budget import Plan
+from autotransfer.search.ledger import Ledger
+from autotransfer.search.run_folder import RunFolder
+from autotransfer.search.status import read_status
+from autotransfer.search.trial import digest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run of which nothing but the plan is on record."""
+    files = RunFolder(tmp_path / "run")
+    identity = {"data": "a", "classifier": "b"}
+    files.claim(identity, {"storage": None})
+    with Ledger(files.ledger, digest(identity)) as ledger:
+        ledger.write_plan("search", {"plan": Plan(4, (10,), 1, 3, 1).to_json(), "costs": None})
+    return files
+
+
+def beat(folder, **changes):
+    sign = {"at": time.time(), "left": 12.0, "pid": os.getpid(), "host": platform.node()}
+    folder.heartbeat.write_text(json.dumps(sign | changes))
+    return read_status(folder.path)
+
+
+def gone():
+    """Number of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_what_is_planned_and_done(folder):
+    status = read_status(folder.path)
+    search, crossval = status.stages
+    assert (search.planned, search.done, search.failed) == (5, 0, 0)
+    assert crossval.planned is None
+    assert not status.whole
+    assert json.loads(json.dumps(status.to_json()))["stages"][0]["planned"] == 5
+
+
+def test_who_is_alive(folder):
+    assert not read_status(folder.path).alive
+    assert beat(folder).alive
+    assert beat(folder).left == 12
+    assert beat(folder, host="elsewhere", pid=gone()).alive  # nobody here can know
+    assert not beat(folder, at=time.time() - 60).alive
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only there can be asked for a process")
+def test_a_driver_that_was_killed_is_not_alive(folder):
+    status = beat(folder, pid=gone())
+    assert not status.alive
+    assert status.left is None
+
+
+def test_a_folder_without_a_run(tmp_path):
+    with pytest.raises(SourceError, match=r"There is no run in .*run\.json"):
+        read_status(tmp_path)
