@@ -26,7 +26,7 @@ from autotransfer.search.budget import (
 
 SPACE = Space()
 KINDS = {kind_of(s) for s in [BASELINE, *SPACE.grid()]}
-COSTS = Costs(dict.fromkeys(KINDS, 0.1), dict.fromkeys(KINDS, 0.5))
+COSTS = Costs(dict.fromkeys(KINDS, 0.1), dict.fromkeys(KINDS, 0.5), n_folds=12)
 MOST = Plan(270, (500,), 3, 12, 3)
 
 
@@ -69,8 +69,9 @@ def test_a_plan_fits_its_budget(budget, workers, prune):
     assert 3 <= plan.n_folds <= 12
     # And what it says is what its parts cost.
     candidates = candidates_guess(ordered(15), plan.keep, COSTS)
-    work = search_seconds(ordered(plan.n_settings), plan.rungs, COSTS, plan.keep)
-    work += crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, COSTS)
+    costs = COSTS.at(plan.n_folds)
+    work = search_seconds(ordered(plan.n_settings), plan.rungs, costs, plan.keep)
+    work += crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
     assert work / workers <= plan.seconds
 
 

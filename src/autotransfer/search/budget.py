@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import cache
 from itertools import product
@@ -60,6 +60,11 @@ def kind_of(setting: Setting) -> str:
     return " ".join([setting.family, setting.mode if setting.measure else "", *words]).strip()
 
 
+def _train_share(n_folds: int) -> float:
+    """Share of the people who train: one group validates, another one tests."""
+    return (n_folds - 2) / n_folds
+
+
 @dataclass(frozen=True)
 class Costs:
     """Seconds of an epoch, and of the rest of a trial, for every kind of setting.
@@ -70,11 +75,26 @@ class Costs:
         Kind of setting -> seconds.
     seconds : float
         What it took to find out.
+    n_folds : int
+        Folds of the trials measured: with fewer, fewer people train.
     """
 
     epoch: Mapping[str, float]
     fixed: Mapping[str, float]
     seconds: float = 0.0
+    n_folds: int = 3
+
+    def at(self, n_folds: int) -> Costs:
+        """Give the costs with another number of folds, of which all but two train.
+
+        Examples
+        --------
+        >>> Costs({"mmd": 6.0}, {"mmd": 1.0}, n_folds=4).at(3).epoch["mmd"]
+        4.0
+        """
+        factor = _train_share(n_folds) / _train_share(self.n_folds)
+        epoch = {kind: factor * seconds for kind, seconds in self.epoch.items()}
+        return replace(self, epoch=epoch, n_folds=n_folds)
 
     def trial(self, setting: Setting, epochs: int) -> float:
         """Seconds of a trial that uses all its epochs."""
@@ -83,7 +103,7 @@ class Costs:
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
-        return {"epoch": dict(self.epoch), "fixed": dict(self.fixed), "seconds": self.seconds}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -225,6 +245,7 @@ def fit_budget(
     kept = [(keep, good) for keep in range(most.keep, 0, -1)]
     smallest = inf
     for n_folds, (keep, first) in product(folds, [*kept, (1, least)]):
+        costs = costs.at(n_folds)
         candidates = candidates_guess(ordered(least_settings), keep, costs)
 
         def seconds(
@@ -234,6 +255,7 @@ def fit_budget(
             n_folds: int = n_folds,
             keep: int = keep,
             candidates: list[Setting] = candidates,
+            costs: Costs = costs,
         ) -> float:
             searched = search_seconds(ordered(n), rungs_of(epochs, prune), costs, keep)
             last = afterwards_seconds(max(costs.trial(c, epochs) for c in candidates), workers)

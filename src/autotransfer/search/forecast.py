@@ -130,6 +130,7 @@ def measure_costs(
     return Costs(
         {kind: one["epoch"] for kind, one in found.items()},
         {kind: one["fixed"] for kind, one in found.items()},
+        n_folds=wishes.n_folds,
     )
 
 

@@ -142,27 +142,35 @@ class Procedure:
         return plan, candidates
 
     def _refitted(self, plan: Plan, candidates: list[Setting], workers: int) -> Plan:
-        """Give the cross-validation as many epochs and seeds as the rest of the budget allows."""
+        """Give the cross-validation the folds, epochs and seeds that the rest of the budget allows."""
         assert self.wishes.budget is not None
         entries = [e for e in self.ledger.entries("search") if e.state == "done"]
         on_record = self.ledger.plan("search")
         assert on_record is not None
-        costs = updated(Costs(**on_record["costs"]), entries)
+        costs = updated(Costs(**on_record["costs"]).at(plan.n_folds), entries)
         spent = sum(entry.result["seconds"] for entry in entries) / workers
         left = self.wishes.budget - spent - costs.seconds
         work = left * workers * (1 - budgets.SLACK)
 
-        def needs(epochs: int, seeds: int) -> float:
-            trial = max(costs.trial(c, epochs) for c in candidates)
+        def needs(epochs: int, seeds: int, n_folds: int) -> float:
+            mine = costs.at(n_folds)
+            trial = max(mine.trial(c, epochs) for c in candidates)
             last = budgets.afterwards_seconds(trial, workers)
-            return last + budgets.crossval_seconds(candidates, epochs, plan.n_folds, seeds, costs)
+            return last + budgets.crossval_seconds(candidates, epochs, n_folds, seeds, mine)
 
-        if needs(plan.epochs, 1) > work:
-            epochs = max((e for e in range(5, plan.epochs) if needs(e, 1) <= work), default=5)
-            return replace(plan, rungs=(epochs,), n_seeds=1, seconds=needs(epochs, 1) / workers)
+        n_folds = plan.n_folds
+        if needs(plan.epochs, 1, n_folds) > work:
+            fitting = (e for e in range(5, plan.epochs) if needs(e, 1, n_folds) <= work)
+            epochs = max(fitting, default=5)
+            seconds = needs(epochs, 1, n_folds) / workers
+            return replace(plan, rungs=(epochs,), n_seeds=1, seconds=seconds)
+        # Trials that took less time than was feared leave room for the folds that were cut.
+        more = range(n_folds, self.wishes.n_folds + 1)
+        n_folds = max(n for n in more if needs(plan.epochs, 1, n) <= work)
         most = max(self.wishes.n_seeds, plan.n_seeds)
-        seeds = max((s for s in range(1, most + 1) if needs(plan.epochs, s) <= work), default=1)
-        return replace(plan, n_seeds=seeds, seconds=needs(plan.epochs, seeds) / workers)
+        fits = [s for s in range(1, most + 1) if needs(plan.epochs, s, n_folds) <= work]
+        seconds = needs(plan.epochs, fits[-1], n_folds) / workers
+        return replace(plan, n_folds=n_folds, n_seeds=fits[-1], seconds=seconds)
 
     def crossval(self, plan: Plan, candidates: list[Setting]) -> list[Scored]:
         """Train every candidate on every fold."""
@@ -272,4 +280,4 @@ def updated(costs: Costs, entries: list[Entry]) -> Costs:
         seen.setdefault(kind, []).append((each, max(rest, 0.0)))
     for kind, values in seen.items():
         epoch[kind], fixed[kind] = (float(v) for v in np.mean(values, axis=0))
-    return Costs(epoch, fixed, costs.seconds)
+    return replace(costs, epoch=epoch, fixed=fixed)
