@@ -142,7 +142,7 @@ class Procedure:
         return plan, candidates
 
     def _refitted(self, plan: Plan, candidates: list[Setting], workers: int) -> Plan:
-        """Give the cross-validation the folds, epochs and seeds that the rest of the budget allows."""
+        """Fit folds, epochs and seeds of the cross-validation to the rest of the budget."""
         assert self.wishes.budget is not None
         entries = [e for e in self.ledger.entries("search") if e.state == "done"]
         on_record = self.ledger.plan("search")
