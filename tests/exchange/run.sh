@@ -5,7 +5,9 @@
 #   bash tests/exchange/run.sh            in a temporary folder, removed afterwards
 #   bash tests/exchange/run.sh FOLDER     in FOLDER, kept and used again the next time
 #
-# PYTHON=python3.12 chooses the interpreter; pip's own configuration is obeyed.
+# PYTHON=python3.12 chooses the interpreter; pip's own configuration is obeyed. SITE=FOLDER names the
+# site-packages of another environment, from which torch and the like are taken instead of being
+# installed again.
 #
 # braindecode depends on torchaudio, whose compiled library does not load beside a CPU build of
 # torch. Without that library torchaudio imports, and nothing here needs it: so it is removed.
@@ -26,11 +28,15 @@ python="$folder/bin/python"
 if [ ! -x "$python" ]; then
   "${PYTHON:-python3}" -m venv "$folder"
 fi
+site="$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
+if [ -n "${SITE:-}" ]; then
+  echo "$SITE" >"$site/base.pth"
+fi
 # torch first and by its version, so that braindecode's dependencies fit it and not the reverse.
 "$python" -m pip install --quiet "torch==2.13.0"
 "$python" -m pip install --quiet "torch==2.13.0" "braindecode>=1.8,<1.9" pytest hypothesis
-site="$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
 find "$site/torchaudio" -name '*.so' -delete
+"$python" -m pip install --quiet --force-reinstall --no-deps "$root"
 "$python" -m pip install --quiet "torch==2.13.0" "$root"
 
 # -rs shows a skip; a run in which braindecode is missing must fail, not pass by skipping.
