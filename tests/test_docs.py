@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import warnings
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from pages import ROOT, Block, blocks, commands, program
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-WITH_CODE = [page for page in PAGES if program(page).strip()]
+PASTED = {"install", "tutorial"} if os.environ.get("AUTOTRANSFER_PASTED") == "1" else set()
+WITH_CODE = [page for page in PAGES if program(page).strip() and page.stem not in PASTED]
 KNOWN = {"python", "py-noexec", "console", "bash", "text", "json", "yaml", "toml", "html", ""}
 DIRECTIVE = "{"
 

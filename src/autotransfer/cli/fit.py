@@ -72,6 +72,14 @@ def fit(
     checkpoint_every: Annotated[
         int, typer.Option(help="Epochs between checkpoints.", rich_help_panel=opt.TRAINING)
     ] = 10,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Log every epoch there for TensorBoard.",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = None,
     memory_budget: opt.MemoryBudget = 4 * 2**30,
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
@@ -112,6 +120,7 @@ def fit(
         device=device,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
+        log=log,
         memory_budget=memory_budget,
         verbose=verbose,
     )
