@@ -28,6 +28,7 @@ from autotransfer.errors import (
 from autotransfer.search import BASELINE, Setting, Space
 from autotransfer.search.engine import Carried
 from autotransfer.search.problem import Problem, stored
+from autotransfer.search.status import open_run
 from autotransfer.search.trial import Trial
 from autotransfer.search.work import run_trial
 
@@ -74,10 +75,29 @@ def test_a_run_leaves_ledger_model_and_tables(whole):
 def test_the_same_call_again_changes_nothing(whole):
     auto, out = whole
     before = files(out)
-    again = drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject)
+    again = drive.auto(out, portraits=True).fit(DATA.X, DATA.y, subject=DATA.subject)
     assert files(out) == before
     pd.testing.assert_frame_equal(again.trials_, auto.trials_)
     assert again.choice_ == auto.choice_
+
+
+@pytest.mark.slow
+def test_portraits_are_of_the_baseline_the_choice_and_its_placebo(whole):
+    auto, out = whole
+    _, ledger = open_run(out)
+    with ledger:
+        found = ledger.entries("portrait")
+    wanted = [(BASELINE, False)]
+    if auto.choice_.censors:
+        wanted += [(auto.choice_.setting, False), (auto.choice_.setting, True)]
+    made = [(Setting.from_json(e.definition["setting"]), e.definition["placebo"]) for e in found]
+    assert made == wanted
+    # Of the people who train on the first fold, and of nobody else.
+    fold = next(iter(at.SubjectFolds(5).folds(DATA.subject)))
+    for entry in found:
+        assert entry.state == "done"
+        assert set(entry.result["map"]["subject"]) == {str(s) for s in fold.subjects("train")}
+        assert entry.result["leakage"]["z"]["chance"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.slow
