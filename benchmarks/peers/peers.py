@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from known import network_options
 from methods import METHODS, NOTHING
-from work import Job, folds, run
+from peer_work import Job, folds, run
 
 import pool
 import report

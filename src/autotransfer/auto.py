@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autotransfer.data.splits import SubjectFolds
-from autotransfer.data.validate import as_count
-from autotransfer.errors import BudgetError, SettingError, some
+from autotransfer.errors import BudgetError
 from autotransfer.report import write_report
 from autotransfer.report.again import given_options
 from autotransfer.report.portrait import portrait
-from autotransfer.search import results, selection
+from autotransfer.search import results
+from autotransfer.search.asked import identity_of, problem_of, wishes_of
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
@@ -33,16 +32,9 @@ from autotransfer.search.show import Show
 from autotransfer.search.space import Space
 from autotransfer.search.starter import Starter
 from autotransfer.search.tensorboard import write_tensorboard
-from autotransfer.search.trial import PROTOCOL, digest
-from autotransfer.search.wishes import Wishes
+from autotransfer.search.trial import digest
 from autotransfer.training import CensoredClassifier, settings
-from autotransfer.training.given import SignalEstimator, check_given
-
-STRATEGIES = ("grid", "tpe")
-
-# Options of a classifier that settings, trials or the run decide.
-_DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
-_DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose", "log"}
+from autotransfer.training.given import SignalEstimator
 
 
 class AutoTransfer(SignalEstimator):
@@ -186,9 +178,11 @@ class AutoTransfer(SignalEstimator):
         subject : array of shape (n_trials,)
             The person each trial comes from.
         """
-        problem = self._problem(X, y, subject)
-        wishes = self._wishes(problem)
-        folder, identity = self._folder(problem, wishes)
+        problem = problem_of(self, X, y, subject)
+        wishes = wishes_of(self, problem)
+        identity = identity_of(problem, wishes)
+        path = Path("autotransfer-runs") / digest(identity)[:12] if self.out is None else self.out
+        folder = RunFolder(Path(path).expanduser().resolve())
         storage = self.storage or folder.ledger
         stop = Stop()
         show = Show(bool(self.verbose), heartbeat=folder.heartbeat)
@@ -256,91 +250,10 @@ class AutoTransfer(SignalEstimator):
         budgets : sequence
             Times, as for `budget`; None for a run without one.
         """
-        problem = self._problem(X, y, subject)
+        problem = problem_of(self, X, y, subject)
         given = [None if budget is None else parse_budget(budget) for budget in budgets]
         starter, show = self._starter(problem, None), Show(bool(self.verbose))
-        return forecast(problem, self._wishes(problem), starter, show, given)
-
-    def _problem(self, X: Any, y: Any, subject: Any) -> Problem:
-        """Check the data and the options that all trials share."""
-        base = CensoredClassifier() if self.classifier is None else self.classifier
-        settings.check(base)
-        given = check_given(X, y, subject)
-        data = given.fingerprint()
-        options = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
-        options["device"] = str(settings.device(base.device))
-        seed = settings.seed(self.random_state)
-        shared = settings.identity(base, data, np.zeros(0, np.intp), seed)
-        return Problem(
-            given.X.base,
-            given.X.index,
-            given.X.scale,
-            given.codes,
-            given.subject,
-            given.classes,
-            data,
-            digest([PROTOCOL, shared]),
-            options,
-        )
-
-    def _wishes(self, problem: Problem) -> Wishes:
-        """Check what the run is asked to do."""
-        selection.lookup_rule(self.rule)
-        if self.strategy not in STRATEGIES:
-            raise SettingError(
-                f"strategy={self.strategy!r} is not known. Choose one of {some(STRATEGIES)}."
-            )
-        if self.refit not in ("all", "validation"):
-            raise SettingError(f"refit={self.refit!r} is not known. Choose all or validation.")
-        if self.space is not None and not isinstance(self.space, Space):
-            raise SettingError(f"space must be a Space, not {self.space!r}.")
-        for name in ("keep", "n_seeds"):
-            as_count(getattr(self, name), name)
-        if self.n_settings is not None:
-            as_count(self.n_settings, "n_settings")
-        n_subjects = len(np.unique(problem.subject))
-        n_folds = self.n_folds or (20 if n_subjects > 40 else n_subjects)
-        n_folds = len(SubjectFolds(n_folds).groups(problem.subject))
-        base = CensoredClassifier() if self.classifier is None else self.classifier
-        return Wishes(
-            space=self.space or Space(),
-            strategy=self.strategy,
-            n_settings=self.n_settings,
-            prune=bool(self.prune),
-            keep=self.keep,
-            n_folds=n_folds,
-            n_seeds=self.n_seeds,
-            max_epochs=base.max_epochs,
-            n_subjects=n_subjects,
-            rule=self.rule,
-            validation=None if self.refit == "all" else 1,
-            budget=None if self.budget is None else parse_budget(self.budget),
-            seed=settings.seed(self.random_state),
-        )
-
-    def _folder(self, problem: Problem, wishes: Wishes) -> tuple[RunFolder, dict[str, Any]]:
-        """Find the folder of the run, and what may not differ when it is used again."""
-        identity = {
-            "data": problem.fingerprint,
-            "classifier": problem.identity,
-            "space": wishes.space.to_json(),
-            "budget": wishes.budget,
-            **{
-                name: getattr(wishes, name)
-                for name in (
-                    "strategy",
-                    "n_settings",
-                    "prune",
-                    "keep",
-                    "n_folds",
-                    "n_seeds",
-                    "max_epochs",
-                    "seed",
-                )
-            },
-        }
-        path = Path("autotransfer-runs") / digest(identity)[:12] if self.out is None else self.out
-        return RunFolder(Path(path).expanduser().resolve()), identity
+        return forecast(problem, wishes_of(self, problem), starter, show, given)
 
     def _about(self, problem: Problem) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""

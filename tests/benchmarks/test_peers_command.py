@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from known import network_options
-from work import Job
+from peer_work import Job
 
 import autotransfer as at
 import peers

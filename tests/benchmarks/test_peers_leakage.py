@@ -9,8 +9,8 @@ import os
 
 import known as known_module
 import numpy as np
+import peer_work
 import pytest
-import work
 from methods import METHODS, NOTHING, UNLABELLED
 
 import autotransfer as at
@@ -69,11 +69,11 @@ def fitted(name, data):
     setting = json.dumps(METHODS[name].settings[0])
     # Each kind of covariances once: the name of the data set says which.
     kind = {"riemann": "erp", "riemann-recentred": "ssvep"}.get(name, "emg")
-    job = work.Job(kind, name, setting, 1, 0, json.dumps(OPTIONS))
+    job = peer_work.Job(kind, name, setting, 1, 0, json.dumps(OPTIONS))
     with pytest.MonkeyPatch.context() as patch:
         if name.startswith("skada"):
             patch.setattr("skada_deep.BATCH", 16)  # several steps an epoch with so few trials
-        return work.fit(job, data, FOLD)
+        return peer_work.fit(job, data, FOLD)
 
 
 def answers(model):
@@ -117,7 +117,7 @@ def test_signals_of_the_new_person_change_no_model_that_is_fitted_without_them(n
 
 @all_methods(lambda method: method.uses == NOTHING)
 def test_what_uses_nothing_of_the_new_person_predicts_each_trial_alone(name, honest):
-    X, model = next(work.people(DATA, FOLD, "test")).trials[:], honest(name)
+    X, model = next(peer_work.people(DATA, FOLD, "test")).trials[:], honest(name)
     assert (model(X) == np.concatenate([model(X[i : i + 1]) for i in range(len(X))])).all()
 
 

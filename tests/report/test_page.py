@@ -18,6 +18,7 @@ from autotransfer.report import write_report
 from autotransfer.report.again import python
 from autotransfer.report.answer import answer
 from autotransfer.report.gather import gather
+from autotransfer.search.asked import identity_of, problem_of, wishes_of
 from autotransfer.search.entry import Entry
 from autotransfer.search.ledger import Ledger
 from autotransfer.search.run_folder import RunFolder
@@ -185,8 +186,8 @@ def test_the_call_to_run_it_again_is_this_run(whole_run):
     names = {}
     exec(call, names)
     auto = names["auto"]
-    problem = auto._problem(X, y, subject)
-    _, identity = auto._folder(problem, auto._wishes(problem))
+    problem = problem_of(auto, X, y, subject)
+    identity = identity_of(problem, wishes_of(auto, problem))
     saved = json.loads(RunFolder(whole_run).run.read_text())["identity"]
     assert json.loads(json.dumps(identity)) == saved
 

@@ -1,0 +1,96 @@
+"""What an `AutoTransfer` was asked, checked, in the form that a run works on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autotransfer.data.splits import SubjectFolds
+from autotransfer.data.validate import as_count
+from autotransfer.errors import SettingError, some
+from autotransfer.search import selection
+from autotransfer.search.budget import parse_budget
+from autotransfer.search.problem import Problem
+from autotransfer.search.space import Space
+from autotransfer.search.trial import PROTOCOL, digest
+from autotransfer.search.wishes import Wishes
+from autotransfer.training import CensoredClassifier, settings
+from autotransfer.training.given import check_given
+
+STRATEGIES = ("grid", "tpe")
+
+# Options of a classifier that settings, trials or the run decide.
+_DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
+_DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose", "log"}
+
+
+def problem_of(estimator: Any, X: Any, y: Any, subject: Any) -> Problem:
+    """Check the data and the options that all trials share."""
+    base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    settings.check(base)
+    given = check_given(X, y, subject)
+    data = given.fingerprint()
+    options = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
+    options["device"] = str(settings.device(base.device))
+    seed = settings.seed(estimator.random_state)
+    shared = settings.identity(base, data, np.zeros(0, np.intp), seed)
+    return Problem(
+        given.X.base,
+        given.X.index,
+        given.X.scale,
+        given.codes,
+        given.subject,
+        given.classes,
+        data,
+        digest([PROTOCOL, shared]),
+        options,
+    )
+
+
+def wishes_of(estimator: Any, problem: Problem) -> Wishes:
+    """Check what the run is asked to do."""
+    selection.lookup_rule(estimator.rule)
+    if estimator.strategy not in STRATEGIES:
+        raise SettingError(
+            f"strategy={estimator.strategy!r} is not known. Choose one of {some(STRATEGIES)}."
+        )
+    if estimator.refit not in ("all", "validation"):
+        raise SettingError(f"refit={estimator.refit!r} is not known. Choose all or validation.")
+    if estimator.space is not None and not isinstance(estimator.space, Space):
+        raise SettingError(f"space must be a Space, not {estimator.space!r}.")
+    for name in ("keep", "n_seeds"):
+        as_count(getattr(estimator, name), name)
+    if estimator.n_settings is not None:
+        as_count(estimator.n_settings, "n_settings")
+    n_subjects = len(np.unique(problem.subject))
+    n_folds = estimator.n_folds or (20 if n_subjects > 40 else n_subjects)
+    n_folds = len(SubjectFolds(n_folds).groups(problem.subject))
+    base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    return Wishes(
+        space=estimator.space or Space(),
+        strategy=estimator.strategy,
+        n_settings=estimator.n_settings,
+        prune=bool(estimator.prune),
+        keep=estimator.keep,
+        n_folds=n_folds,
+        n_seeds=estimator.n_seeds,
+        max_epochs=base.max_epochs,
+        n_subjects=n_subjects,
+        rule=estimator.rule,
+        validation=None if estimator.refit == "all" else 1,
+        budget=None if estimator.budget is None else parse_budget(estimator.budget),
+        seed=settings.seed(estimator.random_state),
+    )
+
+
+def identity_of(problem: Problem, wishes: Wishes) -> dict[str, Any]:
+    """Say what may not differ when the folder of a run is used again."""
+    same = ("strategy", "n_settings", "prune", "keep", "n_folds", "n_seeds", "max_epochs", "seed")
+    return {
+        "data": problem.fingerprint,
+        "classifier": problem.identity,
+        "space": wishes.space.to_json(),
+        "budget": wishes.budget,
+        **{name: getattr(wishes, name) for name in same},
+    }
