@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
 from autotransfer._version import __version__
-from autotransfer.cli.careful import EXIT_CODES, careful
+from autotransfer.cli.careful import EXIT_CODES, INTERRUPTED, careful
 from autotransfer.cli.datasets import datasets
 from autotransfer.cli.export import export
 from autotransfer.cli.fit import fit
@@ -60,4 +62,13 @@ def _everything(
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="autotransfer")
+    try:
+        app(prog_name="autotransfer")
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            # An interrupt that passed through an exec of text, as imports do, is remembered by
+            # Python, which then ends itself by the signal whatever the exit code is.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        raise
