@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -160,3 +161,25 @@ def test_ctrl_c_while_nothing_runs_yet_is_130(study, tmp_path):
     assert process.returncode == 130, said
     assert said.splitlines()[-1] == "Interrupted."
     assert "Traceback" not in said
+
+
+INTERRUPTED_IN_TEXT = """
+import sys
+import autotransfer.cli as cli
+
+def app(prog_name):
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+sys.modules["autotransfer.cli.app"].app = app
+cli.main()
+"""
+
+
+def test_an_interrupt_within_an_exec_of_text_is_130_too(tmp_path):
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED_IN_TEXT)
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, check=False, env=small.environment())
+    assert done.returncode == 130
