@@ -10,14 +10,13 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from autotransfer.search.ledger import Entry
 from autotransfer.search.setting import BASELINE, Setting
-from autotransfer.training.live import LiveView
+from autotransfer.training.live import Viewed
 from autotransfer.training.progress import duration
 
 STAGES = {
@@ -33,7 +32,7 @@ OF_TRIALS = ("search", "crossval")
 BASE = str(BASELINE)
 
 
-class Show:
+class Show(Viewed):
     """A live view on a terminal, a plain line now and then in a log, or nothing.
 
     Parameters
@@ -48,23 +47,11 @@ class Show:
 
     def __init__(self, shown: bool, every: float = 30.0, heartbeat: Path | None = None) -> None:
         self._heartbeat, self._beat = heartbeat, 0.0
-        self._console = Console(stderr=True) if shown else None
+        super().__init__(shown)
         self._every, self._last = every, time.monotonic()
-        self._view: LiveView | None = None
         self._scores: dict[str, list[float]] = {}
         self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
         self._fresh, self._start = 0, time.monotonic()
-        if self._console is not None and self._console.is_terminal:
-            self._view = LiveView(self._console)
-
-    def __enter__(self) -> Self:
-        if self._view is not None:
-            self._view.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._view is not None:
-            self._view.stop()
 
     def say(self, words: str) -> None:
         """Print a line."""

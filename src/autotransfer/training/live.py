@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -63,3 +64,28 @@ class LiveView:
         line.add_row(*parts, Text(count))
         rest = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
         self._live.update(Group(line, *rest), refresh=True)
+
+
+class Viewed:
+    """Something that shows itself on a terminal while a ``with`` block lasts.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether to show anything; without a terminal there is a console and no view.
+    """
+
+    def __init__(self, shown: bool) -> None:
+        self._console = Console(stderr=True) if shown else None
+        self._view: LiveView | None = None
+        if self._console is not None and self._console.is_terminal:
+            self._view = LiveView(self._console)
+
+    def __enter__(self) -> Self:
+        if self._view is not None:
+            self._view.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._view is not None:
+            self._view.stop()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Self
 
-from rich.console import Console
-
-from autotransfer.training.live import LiveView
+from autotransfer.training.live import Viewed
 
 
-class EpochProgress:
+class EpochProgress(Viewed):
     """A live view on a terminal, a plain line now and then in a log, or nothing.
 
     Parameters
@@ -29,19 +26,7 @@ class EpochProgress:
         self._max, self._every = max_epochs, every
         self._start = self._last = time.monotonic()
         self._done_before: int | None = None
-        self._view: LiveView | None = None
-        self._console = Console(stderr=True) if shown else None
-        if self._console is not None and self._console.is_terminal:
-            self._view = LiveView(self._console)
-
-    def __enter__(self) -> Self:
-        if self._view is not None:
-            self._view.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._view is not None:
-            self._view.stop()
+        super().__init__(shown)
 
     def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
         """Tell that an epoch is done."""
