@@ -61,10 +61,7 @@ def run(job: Job) -> dict[str, Any]:
     warnings.simplefilter("ignore", at.AutoTransferWarning)
     recording: Recording = RECORDINGS[job.dataset]
     data = _loaded.setdefault(job.dataset, recording.load())
-    folds = at.SubjectFolds(
-        recording.n_folds, shuffle=recording.n_folds is not None, random_state=0
-    )
-    fold = list(folds.folds(data.subject))[job.fold]
+    fold = recording.folds(data)[job.fold]
     options = {**recording.options, **json.loads(job.options)}
     encoder_options = {**recording.encoder_options, **options.pop("encoder_options", {})}
     clf = at.CensoredClassifier(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import autotransfer as at
+from autotransfer.data.splits import Fold
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Recording:
         """Open the data set."""
         data = at.load(data_folder() / self.name / f"{self.name}.npz")
         return data if self.labels is None else data.select(labels=self.labels)
+
+    def folds(self, data: at.SubjectDataset) -> list[Fold]:
+        """Fold it as AutoTransfer does with the same `n_folds`: one person or group each."""
+        return list(at.SubjectFolds(self.n_folds).folds(data.subject))
 
 
 RECORDINGS = {

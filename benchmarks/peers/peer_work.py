@@ -40,12 +40,6 @@ class Job:
         return json.dumps(self.__dict__, sort_keys=True)
 
 
-def folds(name: str, data: at.SubjectDataset) -> list[Fold]:
-    """Fold a data set as all benchmarks do: by subject, or in shuffled groups."""
-    n = RECORDINGS[name].n_folds
-    return list(at.SubjectFolds(n, shuffle=n is not None, random_state=0).folds(data.subject))
-
-
 def fit(job: Job, data: at.SubjectDataset, fold: Fold) -> Model:
     """Fit the method of a job; of the test subjects it is handed at most their signals."""
     method = METHODS[job.method]
@@ -93,7 +87,7 @@ def run(job: Job) -> dict[str, Any]:
     if job.dataset not in _loaded:
         _loaded[job.dataset] = RECORDINGS[job.dataset].load()
     data = _loaded[job.dataset]
-    fold = folds(job.dataset, data)[job.fold]
+    fold = RECORDINGS[job.dataset].folds(data)[job.fold]
     start = time.process_time()
     try:
         model = fit(job, data, fold)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from known import network_options
 from methods import METHODS, NOTHING
-from peer_work import Job, folds, run
+from peer_work import Job, run
 
 import pool
 import report
@@ -143,7 +143,7 @@ def main() -> None:
         options = network_options(name, chosen.get(name))
         if args.max_epochs:
             options["max_epochs"] = args.max_epochs
-        n_folds = len(folds(name, RECORDINGS[name].load()))
+        n_folds = len(RECORDINGS[name].folds(RECORDINGS[name].load()))
         n_folds = min(n_folds, args.folds or n_folds)
         for method in args.method:
             plans[name, method] = (json.dumps(options, sort_keys=True), n_folds)
