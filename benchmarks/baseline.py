@@ -10,6 +10,7 @@ FILE: the same command goes on where it was stopped.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,42 +20,51 @@ import erm
 import report
 from recordings import RECORDINGS
 
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+from known import network_options
+
 # What is tried, in this order; the first value of each is where the search starts.
 STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
     "ssvep": (
-        ("normalise", ("channel", "trial", "train")),
+        ("normalise", ("channel", "trial")),
         ("kernel_seconds", (0.5, 0.25, 1.0)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
-        ("learning_rate", (1e-3, 3e-3)),
+        ("batch", ((8, 8, 1e-3), (8, 16, 2e-3))),
     ),
     "erp": (
-        ("normalise", ("trial", "channel", "train")),
-        ("kernel_seconds", (0.5, 0.25, 0.125)),
+        ("normalise", ("trial", "channel")),
+        ("kernel_seconds", (0.5, 0.25)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
-        ("learning_rate", (1e-3, 3e-3)),
+        ("batch", ((8, 8, 1e-3), (8, 16, 2e-3))),
     ),
     "emg": (
-        ("normalise", ("trial", "train", "channel")),
-        ("kernel_seconds", (0.16, 0.08, 0.32)),
+        ("batch", ((8, 8, 1e-3), (16, 16, 3e-3))),
+        ("normalise", ("train", "trial")),
+        ("kernel_seconds", (0.16, 0.08)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
-        ("learning_rate", (1e-3, 3e-3)),
     ),
 }
-OF_THE_ENCODER = ("kernel_seconds", "F1", "drop_prob")
+# What "batch" stands for; the learning rate goes with the size of a batch.
+OF_THE_BATCH = ("subjects_per_batch", "trials_per_subject", "learning_rate")
+
+
+def spelt_out(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Give "batch" by the names of the options that it stands for."""
+    rest = {option: value for option, value in chosen.items() if option != "batch"}
+    return rest | dict(zip(OF_THE_BATCH, chosen["batch"], strict=True))
 
 
 def jobs(name: str, chosen: dict[str, Any]) -> list[erm.Job]:
     """All folds of a data set with some options."""
-    rest = {k: v for k, v in chosen.items() if k not in (*OF_THE_ENCODER, "normalise")}
-    # The lengths of the recording's own options would stand beside those in seconds.
-    encoder = {k: chosen[k] for k in OF_THE_ENCODER} | {"kernel_length": None}
-    options = json.dumps(rest | {"encoder_options": encoder}, sort_keys=True)
+    options = network_options(name, spelt_out(chosen))
+    del options["normalise"]
+    given = json.dumps(options, sort_keys=True)
     recording = RECORDINGS[name]
     n = recording.n_folds or len(recording.load().subject_ids)
-    return [erm.Job(name, chosen["normalise"], fold, 0, options) for fold in range(n)]
+    return [erm.Job(name, chosen["normalise"], fold, 0, given) for fold in range(n)]
 
 
 def scores(results: list[dict[str, Any]]) -> dict[str, float]:
@@ -81,7 +91,7 @@ def find(name: str, keep: Path | None, workers: int) -> tuple[dict[str, Any], li
         key = json.dumps(options, sort_keys=True)
         if key not in tried:
             done = erm.run_all(jobs(name, options), keep, workers)
-            tried[key] = {"data": name, **options, **scores(list(done.values()))}
+            tried[key] = {"data": name, **spelt_out(options), **scores(list(done.values()))}
             print(json.dumps(tried[key]), flush=True)
         return float(tried[key]["validation"])
 
@@ -89,7 +99,7 @@ def find(name: str, keep: Path | None, workers: int) -> tuple[dict[str, Any], li
         chosen[option] = max(values, key=lambda v, o=option: value(chosen | {o: v}))  # type: ignore[misc]
     key = json.dumps(chosen, sort_keys=True)
     rows = [{**row, "chosen": "*" if k == key else ""} for k, row in tried.items()]
-    return chosen, rows
+    return spelt_out(chosen), rows
 
 
 def main() -> None:
