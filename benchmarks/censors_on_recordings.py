@@ -30,6 +30,8 @@ from recordings import RECORDINGS
 N_FOLDS = 5
 EPOCHS = {"emg": 8, "ssvep": 40}
 """Most epochs: some 700 to 800 steps in both sets."""
+PROBED = {"marginal": ("z",), "conditional": ("z given y",), "complementary": ("z1", "z2")}
+"""What of the latent each mode is about."""
 
 
 @dataclass(frozen=True)
@@ -88,21 +90,18 @@ def run(job: Job) -> dict[str, Any]:
         "best_epoch": clf.best_epoch_,
         "seconds": trained,
         "warnings": sorted({type(w.message).__name__ for w in caught}),
-        "leakage": probe(z, train, job),
+        "leakage": probe(z, train, job.measure, job.mode),
         "probe seconds": time.process_time() - start,
     }
 
 
-def probe(z: np.ndarray, train: at.SubjectDataset, job: Job) -> dict[str, dict[str, float]]:
+def probe(
+    z: np.ndarray, train: at.SubjectDataset, measure: str | None, mode: str
+) -> dict[str, dict[str, float]]:
     """Leakage of what the mode is about; of everything for the uncensored baseline."""
     z1, z2 = (half.numpy() for half in split_latent(torch.from_numpy(z)))
     parts = {"z": (z, None), "z given y": (z, train.y), "z1": (z1, None), "z2": (z2, None)}
-    wanted = {
-        "marginal": ("z",),
-        "conditional": ("z given y",),
-        "complementary": ("z1", "z2"),
-    }
-    names = tuple(parts) if job.measure is None else wanted[job.mode]
+    names = tuple(parts) if measure is None else PROBED[mode]
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", at.AutoTransferWarning)

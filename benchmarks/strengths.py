@@ -1,0 +1,259 @@
+"""What drives the result: accuracy and leakage against strength, for every measure in every mode.
+
+Each censor is trained at several strengths on some folds of each data set, and once more with the
+subject labels of the training trials shuffled (the placebo: what the penalty does by merely being
+there). Everything else is as in `benchmarks/evidence.py`: the options that `benchmarks/baseline.py`
+chose (`--options`), the same folds. Scores of people never seen are compared with those of the
+uncensored baseline person by person; probes look for the person in the latents of the training
+subjects. Importances are Optuna's (fANOVA) over these trainings. Nothing is chosen here: the curves
+explain, they do not select. Finished trainings are kept in --keep FILE.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import torch
+
+import autotransfer as at
+import pool
+import report
+from autotransfer.censoring import MODES
+from autotransfer.report.portrait import shuffled
+from autotransfer.search.space import LARGE, STRENGTHS
+from censors import CENSORS, name_of
+from censors_on_recordings import PROBED, probe
+from recordings import RECORDINGS
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+from known import network_options
+
+Cell = tuple[str | None, str, float, bool, str]
+"""Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
+
+UNCENSORED: Cell = (None, "marginal", 0.0, False, "")
+ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
+"""MIGE's score estimators, the default first."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training."""
+
+    dataset: str
+    measure: str | None
+    mode: str
+    strength: float
+    placebo: bool
+    estimator: str
+    fold: int
+    options: str
+    """Of the classifier, as JSON."""
+
+    @property
+    def key(self) -> str:
+        """Identity in the file of kept results."""
+        return json.dumps(self.__dict__, sort_keys=True)
+
+    @property
+    def cell(self) -> Cell:
+        """What was trained, on whatever fold."""
+        return self.measure, self.mode, self.strength, self.placebo, self.estimator
+
+
+def strengths(measure: str) -> tuple[float, ...]:
+    """Strengths to try: the paper's range for the measure, and below it where it starts at 1."""
+    return (0.1, 1.0, 10.0) if STRENGTHS[measure] == LARGE else (0.01, 0.1, 1.0)
+
+
+def cells() -> list[Cell]:
+    """Everything to train on a fold; the uncensored baseline first."""
+    made: list[Cell] = [UNCENSORED]
+    for placebo in (False, True):
+        for measure, mode in CENSORS:
+            assert measure is not None
+            estimator = ESTIMATORS[0] if measure == "mige" else ""
+            made += [(measure, mode, s, placebo, estimator) for s in strengths(measure)]
+    middle = strengths("mige")[1]
+    others = (("mige", mode, middle, False, one) for mode in MODES for one in ESTIMATORS)
+    return made + [cell for cell in others if cell not in made]
+
+
+def spread(n_folds: int, wanted: int) -> list[int]:
+    """Choose folds, evenly over all of them."""
+    return sorted({int(fold) for fold in np.linspace(0, n_folds, wanted, endpoint=False)})
+
+
+_loaded: dict[str, at.SubjectDataset] = {}
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Train a fold, score its test subjects, probe the latent of its training subjects."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", at.AutoTransferWarning)
+    recording = RECORDINGS[job.dataset]
+    data = _loaded.setdefault(job.dataset, recording.load())
+    fold = recording.folds(data)[job.fold]
+    subject = shuffled(fold, np.random.default_rng(0)).subject if job.placebo else data.subject
+    clf = at.CensoredClassifier(
+        job.measure,
+        job.mode,
+        job.strength if job.measure else None,
+        measure_options={"estimator": job.estimator} if job.estimator else None,
+        sfreq=data.sfreq,
+        validation=fold.subjects("validation"),
+        random_state=0,
+        device="cpu",
+        verbose=False,
+        **json.loads(job.options),
+    )
+    start = time.process_time()
+    fitted = np.union1d(fold.train, fold.validation)
+    known = data.select(trials=fitted)
+    clf.fit(known.X, known.y, subject=subject[fitted])
+    test = {}
+    for who in fold.subjects("test"):
+        one = data.select(subjects=[who])
+        test[one.subject_names[0]] = clf.score(one.X, one.y)
+    train = data.select(trials=fold.train)
+    return {
+        "test": test,
+        "validation": clf.provenance_["scores"]["validation_balanced_accuracy"],
+        "best_epoch": clf.best_epoch_,
+        "leakage": probe(clf.transform(train.X), train, job.measure, job.mode),
+        "seconds": time.process_time() - start,
+    }
+
+
+def describe(job: Job, result: dict[str, Any]) -> str:
+    """Tell of a finished training."""
+    score = np.mean(list(result["test"].values()))
+    name = f"{name_of((job.measure, job.mode))} {job.strength:g}{' placebo' * job.placebo}"
+    return f"{job.dataset} {name} fold {job.fold}: {score:.3f}"
+
+
+def people(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Test score of every person."""
+    return {who: score for result in results for who, score in result["test"].items()}
+
+
+def row(
+    name: str, cell: Cell, mine: list[dict[str, Any]], base: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Summarise a cell, beside the baseline on the same people."""
+    measure, mode, strength, placebo, estimator = cell
+    scores, was = people(mine), people(base)
+    gain = np.array([scores[who] - was[who] for who in scores])
+    part = PROBED[mode][0]
+    return {
+        "data": name,
+        "censor": name_of((measure, mode)),
+        "strength": strength,
+        "placebo": placebo,
+        "estimator": estimator,
+        "people": len(scores),
+        "accuracy": float(np.mean(list(scores.values()))),
+        "lower quartile": float(np.percentile(list(scores.values()), 25)),
+        "gain": float(gain.mean()),
+        "gain se": float(gain.std(ddof=1) / np.sqrt(len(gain))),
+        "probed": part,
+        "probe": float(np.mean([r["leakage"][part]["accuracy"] for r in mine])),
+        "probe uncensored": float(np.mean([r["leakage"][part]["accuracy"] for r in base])),
+        "chance": float(np.mean([r["leakage"][part]["chance"] for r in mine])),
+        "best epoch": float(np.mean([r["best_epoch"] for r in mine])),
+    }
+
+
+def importances(rows: Sequence[Mapping[str, Any]], target: str) -> dict[str, float]:
+    """Share of each factor in the variance of a figure (fANOVA, Hutter et al. 2014).
+
+    Of measure, mode and strength over all censors (MIGE with its default estimator); of the score
+    estimator, beside mode, over MIGE at its middle strength.
+    """
+    default = ESTIMATORS[0]
+    real = [one for one in rows if one["censor"] != "uncensored" and not one["placebo"]]
+    whole = [
+        dict(zip(("measure", "mode"), one["censor"].split(), strict=True))
+        # As a rank within the measure: the ranges differ.
+        | {"strength": strengths(one["censor"].split()[0]).index(one["strength"])}
+        | {"value": one[target]}
+        for one in real
+        if one["estimator"] in ("", default)
+    ]
+    mige = [
+        {"mode": one["censor"].split()[1], "estimator": one["estimator"], "value": one[target]}
+        for one in real
+        if one["estimator"] and one["strength"] == strengths("mige")[1]
+    ]
+    return fanova(whole) | {"MIGE's estimator": fanova(mige)["estimator"]}
+
+
+def fanova(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Optuna's importances; every key but "value" is a factor with a few levels."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    factors = [factor for factor in found[0] if factor != "value"]
+    levels = {factor: sorted({one[factor] for one in found}) for factor in factors}
+    kinds = {f: optuna.distributions.CategoricalDistribution(v) for f, v in levels.items()}
+    study = optuna.create_study()
+    for one in found:
+        params = {factor: one[factor] for factor in factors}
+        made = optuna.trial.create_trial(params=params, distributions=kinds, value=one["value"])
+        study.add_trial(made)
+    judge = optuna.importance.FanovaImportanceEvaluator(seed=0)
+    shares = optuna.importance.get_param_importances(study, evaluator=judge)
+    return {factor: float(shares.get(factor, 0.0)) for factor in factors}
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
+    parser.add_argument("--folds", type=int, default=3, help="how many, evenly over all")
+    parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
+    parser.add_argument("--max-epochs", type=int, help="for a try")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    args = parser.parse_args()
+    chosen = json.loads(args.options.read_text())["chosen"] if args.options else {}
+    todo = []
+    for name in args.dataset:
+        options = network_options(name, chosen.get(name))
+        if args.max_epochs is not None:
+            options["max_epochs"] = args.max_epochs
+        text = json.dumps(options, sort_keys=True)
+        folds = spread(len(RECORDINGS[name].folds(RECORDINGS[name].load())), args.folds)
+        # Folds outside, cells inside: a run that is stopped has whole folds of everything.
+        todo += [Job(name, *cell, fold, text) for fold in folds for cell in cells()]
+    results = pool.run_all(run, todo, args.keep, args.workers, describe)
+    rows, matters = [], []
+    for name in args.dataset:
+        of: dict[Cell, list[dict[str, Any]]] = {}
+        for job, result in results.items():
+            if job.dataset == name:
+                of.setdefault(job.cell, []).append(result)
+        mine = [row(name, cell, found, of[UNCENSORED]) for cell, found in of.items()]
+        rows += mine
+        matters += [
+            {"data": name, "of": target, **importances(mine, target)}
+            for target in ("gain", "probe")
+        ]
+    report.show("Importance over these settings (fANOVA)", matters)
+    report.finish(
+        args,
+        "Accuracy on people never seen, and leakage, against strength",
+        rows,
+        importances=matters,
+        trainings=[{**job.__dict__, **result} for job, result in results.items()],
+    )
+
+
+if __name__ == "__main__":
+    main()
