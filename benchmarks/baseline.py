@@ -40,7 +40,7 @@ STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
         ("drop_prob", (0.25, 0.5)),
     ),
     "emg": (
-        ("batch", ((8, 8, 1e-3), (16, 16, 3e-3))),
+        ("batch", ((8, 8, 1e-3), (16, 16, 3e-3), (8, 32, 3e-3))),
         ("normalise", ("train", "trial")),
         ("kernel_seconds", (0.16, 0.08)),
         ("F1", (8, 16)),
