@@ -25,14 +25,20 @@ class Goal:
     value: float
     bound: float
     at_least: bool = True
+    strictly: bool = False
+    """Whether to equal the bound is to miss it."""
 
     @property
     def kept(self) -> bool:
         """Whether the figure keeps its bound."""
-        return self.value >= self.bound if self.at_least else self.value <= self.bound
+        if self.value == self.bound:
+            return not self.strictly
+        return (self.value > self.bound) == self.at_least
 
     def __str__(self) -> str:
         word = "at least" if self.at_least else "at most"
+        if self.strictly:
+            word = "above" if self.at_least else "below"
         return f"{self.name}: {self.value:.4g}, goal {word} {self.bound:g}"
 
 

@@ -201,6 +201,8 @@ def fanova(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Optuna's importances; every key but "value" is a factor with a few levels."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     factors = [factor for factor in found[0] if factor != "value"]
+    if len({one["value"] for one in found}) == 1:
+        return dict.fromkeys(factors, 0.0)  # nothing varies; Optuna would fail
     levels = {factor: sorted({one[factor] for one in found}) for factor in factors}
     kinds = {f: optuna.distributions.CategoricalDistribution(v) for f, v in levels.items()}
     study = optuna.create_study()

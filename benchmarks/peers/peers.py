@@ -93,7 +93,9 @@ def row(name: str, method: str, setting: Mapping[str, Any], done: Results) -> di
     }
 
 
-def subject_rows(done: Results) -> list[dict[str, Any]]:
+def subject_rows(
+    done: Results, picked: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """One entry for each subject, method, setting and seed."""
     return [
         {
@@ -101,6 +103,7 @@ def subject_rows(done: Results) -> list[dict[str, Any]]:
             "method": job.method,
             "uses": METHODS[job.method].uses,
             "setting": job.setting,
+            "chosen": json.loads(job.setting) == picked[job.dataset, job.method],
             "seed": job.seed,
             "fold": job.fold,
             "subject": who,
@@ -128,6 +131,7 @@ def main() -> None:
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
     parser.add_argument("--method", choices=list(METHODS), nargs="*", default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--settings", type=int, help="most settings of a method, the default first")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
     parser.add_argument(
@@ -147,7 +151,7 @@ def main() -> None:
         n_folds = min(n_folds, args.folds or n_folds)
         for method in args.method:
             plans[name, method] = (json.dumps(options, sort_keys=True), n_folds)
-            for setting in METHODS[method].settings:
+            for setting in METHODS[method].settings[: args.settings]:
                 first += jobs(name, method, setting, 0, *plans[name, method])
     tried = pool.run_all(run, first, args.keep, args.workers, describe)
 
@@ -155,7 +159,7 @@ def main() -> None:
     second: list[Job] = []
     for (name, method), plan in plans.items():
         mine = {job: r for job, r in tried.items() if (job.dataset, job.method) == (name, method)}
-        picked[name, method] = choose(mine, METHODS[method].settings)
+        picked[name, method] = choose(mine, METHODS[method].settings[: args.settings])
         for seed in range(args.seeds if METHODS[method].random else 1):
             second += jobs(name, method, picked[name, method], seed, *plan)
     repeated = pool.run_all(
@@ -170,7 +174,7 @@ def main() -> None:
         rows.append(
             row(name, method, setting, {j: r for j, r in mine.items() if j.setting == text})
         )
-        for i, other in enumerate(METHODS[method].settings):
+        for i, other in enumerate(METHODS[method].settings[: args.settings]):
             words = json.dumps(other, sort_keys=True)
             at_first = {j: r for j, r in mine.items() if j.setting == words and j.seed == 0}
             marks = {"default": i == 0, "chosen": words == text}
@@ -188,7 +192,7 @@ def main() -> None:
         goals,
         rule=RULE.words,
         tried=all_tried,
-        subjects=subject_rows(everything),
+        subjects=subject_rows(everything, picked),
         options={name: json.loads(text) for (name, _), (text, _) in plans.items()},
     )
 

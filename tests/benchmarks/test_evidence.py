@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+import pandas as pd
 import pytest
 
-from autotransfer.search.selection import Scored
+from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
-from evidence import csv_rows, holm, row, without_the_person
+from evidence import csv_rows, put
+from evidence_tables import UNCENSORED, Table, compare, goals, holm, row, rules
 
 PEOPLE = [f"p{i}" for i in range(8)]
-CENSOR = Setting.of("mmd", "marginal", 1)
+CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]
+SIDES = ("validation", "test")
 
 
-def table(seed):
-    """Scores of two settings; in fold i person i validates and person i + 1 tests."""
+def scores(seed, n_seeds=1):
+    """Scores of three settings; in fold i person i validates and person i + 1 tests."""
     rng = np.random.default_rng(seed)
     return {
         setting: [
-            Scored(setting, i, 0, {who: rng.random()}, {PEOPLE[(i + 1) % 8]: rng.random()})
+            Scored(setting, i, k, {who: rng.random()}, {PEOPLE[(i + 1) % 8]: rng.random()})
             for i, who in enumerate(PEOPLE)
+            for k in range(n_seeds)
         ]
-        for setting in (BASELINE, CENSOR)
+        for setting in (BASELINE, *CENSORS)
     }
+
+
+def table(seed, n_seeds=1):
+    """The same as a table."""
+    return Table("emg", pd.DataFrame(csv_rows("emg", scores(seed, n_seeds))))
+
+
+def changed(given, value, **where):
+    """A table with other scores somewhere."""
+    frame = given.scores.copy()
+    at = np.logical_and.reduce([frame[column] == wanted for column, wanted in where.items()])
+    frame.loc[at, "balanced_accuracy"] = value
+    return Table(given.name, frame)
 
 
 def test_holm_against_its_definition():
@@ -34,50 +49,106 @@ def test_holm_against_its_definition():
     assert holm([0.5]) == [0.5]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_table_chooses_as_the_library_does(seed):
+    found = scores(seed, 2)
+    chosen = choose(list(found), [one for mine in found.values() for one in mine], 8, 2)
+    assert table(seed, 2).chosen() == str(chosen.setting)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_persons_own_scores_do_not_choose_for_them(seed):
-    found = table(seed)
-    before = without_the_person(found)
+    given = table(seed)
+    before = given.without_the_person()
     for person in PEOPLE:
-        changed = {
-            setting: [
-                replace(one, validation=dict.fromkeys(one.validation, 0.0))
-                if person in one.validation and setting is CENSOR
-                else one
-                for one in mine
-            ]
-            for setting, mine in found.items()
-        }
-        assert without_the_person(changed)[person] == before[person]
+        for setting in given.settings:
+            other = changed(given, 0.0, person=person, setting=setting, side="validation")
+            assert other.without_the_person()[person] == before[person]
 
 
 def test_the_scores_of_others_do():
-    found = table(0)
-    worse = [replace(one, validation=dict.fromkeys(one.validation, 0.0)) for one in found[CENSOR]]
-    better = [replace(one, validation=dict.fromkeys(one.validation, 1.0)) for one in found[CENSOR]]
-    test = {s: {p: v for one in mine for p, v in one.test.items()} for s, mine in found.items()}
-    assert without_the_person(found | {CENSOR: worse}) == test[BASELINE]
-    assert without_the_person(found | {CENSOR: better}) == test[CENSOR]
+    given = table(0)
+    best = str(CENSORS[0])
+    better = changed(given, 1.0, setting=best, side="validation")
+    assert better.without_the_person() == given.of(best, "test")
+    level = changed(given, 0.5, side="validation")
+    assert level.chosen() == UNCENSORED  # ties are the baseline's
+    assert level.without_the_person() == given.of(UNCENSORED, "test")
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_test_scores_choose_nothing(seed):
-    found = table(seed)
-    marks = {
-        setting: [replace(one, test=dict.fromkeys(one.test, float(i))) for one in mine]
-        for i, (setting, mine) in enumerate(found.items())
-    }
-    turned = {
-        setting: [replace(one, test=dict.fromkeys(one.test, float(1 - i))) for one in mine]
-        for i, (setting, mine) in enumerate(found.items())
-    }
-    one, other = without_the_person(marks), without_the_person(turned)
-    assert {p: 1 - v for p, v in one.items()} == other
+    given = table(seed, 2)
+    scrambled = given.scores.copy()
+    mine = scrambled["side"] == "test"
+    rng = np.random.default_rng(seed)
+    scrambled.loc[mine, "balanced_accuracy"] = rng.permutation(
+        scrambled.loc[mine, "balanced_accuracy"]
+    )
+    other = Table("emg", scrambled)
+    for rule in ("lower_quartile", "mean", "worst_subject"):
+        assert other.chosen(rule) == given.chosen(rule)
+    assert [one["chosen"] for one in rules([other])] == [one["chosen"] for one in rules([given])]
+    assert other.where_gained()["setting"] == given.where_gained()["setting"]
 
 
-def test_rows_and_scores():
-    found = table(1)
-    scores = dict.fromkeys(PEOPLE, 0.5)
-    made, compared = row("emg", "uncensored", scores, scores)
-    assert (made["difference"], made["p"], compared.same) == (0, 1, 8)
-    assert len(csv_rows("emg", found)) == 2 * 8 * 2
+def test_a_margin_keeps_the_baseline():
+    given = changed(table(0), 0.5, side="validation")
+    better = changed(given, 0.55, setting=str(CENSORS[0]), side="validation")
+    assert better.chosen() == str(CENSORS[0])
+    assert better.chosen(margin=0.1) == UNCENSORED
+
+
+def test_who_gains_is_not_asked_of_the_noise():
+    """The same method under two names: with the same seed on both sides the bad luck of the
+    baseline would look like a gain of the weak."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"data": "emg", "setting": setting, "seed": seed, "fold": i, "side": side}
+        | {"person": f"p{i}", "balanced_accuracy": float(better) + 0.1 * rng.standard_normal()}
+        for setting, better in ((UNCENSORED, 0.5), (str(CENSORS[0]), 0.5))
+        for seed in range(3)
+        for i in range(300)
+        for side in SIDES
+    )
+    frame.loc[(frame["setting"] != UNCENSORED) & (frame["side"] == "validation"),
+              "balanced_accuracy"] += 1  # fmt: skip
+    found = Table("emg", frame)
+    assert abs(found.where_gained()["spearman"]) < 0.1
+    base, mine = (found.of(setting, "test", [0]) for setting in found.settings)
+    gain = [mine[who] - base[who] for who in base]
+    assert np.corrcoef(list(base.values()), gain)[0, 1] < -0.5  # what would have been said
+
+
+def test_rows_and_goals():
+    given = table(1)
+    level = dict.fromkeys(PEOPLE, 0.5)
+    made = row("emg", "uncensored", level, level)
+    assert (made["difference"], made["p"], made["gained / lost"]) == (0, 1, "0 / 0")
+    for best, ahead in ((1.0, 1), (0.0, 0)):
+        tested = changed(given, best, setting=given.chosen(), side="test")
+        peers = [
+            {"data": "emg", "method": "coral", "uses": uses, "subject": who, "seed": 0}
+            | {"chosen": True, "test": 0.9 if uses == "nothing" else 1.0}
+            for uses in ("nothing", "unlabelled data of the new person")
+            for who in PEOPLE
+        ]
+        rows = compare([tested], peers)
+        assert [one["uses"] for one in rows[3:]] == ["nothing", peers[-1]["uses"]]
+        assert goals(rows)[-1].value == ahead  # who uses the new person's data is no rival here
+        assert goals(rows)[0].kept == bool(ahead)
+
+
+def test_the_baseline_is_not_above_itself():
+    given = changed(table(1), 0.5, side="validation")
+    assert not goals(compare([given]))[0].kept
+
+
+def test_scores_are_replaced_and_those_of_other_sets_stay(tmp_path):
+    file = tmp_path / "scores.csv"
+    for name, seed in (("emg", 0), ("erp", 1), ("emg", 2)):
+        put(file, name, csv_rows(name, scores(seed)))
+    assert Table.read(file, "emg").of(UNCENSORED, "test") == pytest.approx(
+        table(2).of(UNCENSORED, "test")
+    )
+    assert len(pd.read_csv(file)) == 2 * 3 * 8 * 2

@@ -1,0 +1,139 @@
+"""The first law on the benchmarks' own code: what is trained does not know the test people.
+
+Labels of a fold's test people are scrambled, then their signals replaced. Nothing that training,
+stopping or the probes say may change; the test scores must, or the scrambling did nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import autotransfer as at
+import baseline
+import erm
+import strengths
+from recordings import Recording
+
+DATA = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
+FOLD = 1
+OPTIONS = json.dumps(
+    {"max_epochs": 8, "subjects_per_batch": 3, "trials_per_subject": 8, "learning_rate": 0.01},
+    sort_keys=True,
+)
+
+
+@dataclass(frozen=True)
+class Small(Recording):
+    """A recording that is in memory."""
+
+    data: at.SubjectDataset = DATA
+
+    def load(self):
+        """Give it."""
+        return self.data
+
+
+def with_test_people(labels: bool, signals: bool):
+    """Make the data with other labels or signals of the people who test in the fold."""
+    fold = list(at.SubjectFolds().folds(DATA.subject))[FOLD]
+    rng = np.random.default_rng(0)
+    X, y = DATA.X.copy(), DATA.y.copy()
+    if labels:
+        y[fold.test] = rng.permutation(y[fold.test])
+    if signals:
+        X[fold.test] = 100 * rng.standard_normal(X[fold.test].shape)
+    return at.SubjectDataset(X, y, DATA.subject, sfreq=DATA.sfreq)
+
+
+JOBS = {
+    "erm": (erm, erm.Job("small", "channel", FOLD, 0, OPTIONS)),
+    **{
+        f"strengths {measure} {mode}{' placebo' * placebo}": (
+            strengths,
+            strengths.Job("small", measure, mode, 0.1, placebo, "", FOLD, OPTIONS),
+        )
+        for measure, mode, placebo in (
+            (None, "marginal", False),
+            ("adversary", "conditional", False),
+            ("mmd", "complementary", False),
+            ("mmd", "marginal", True),
+        )
+    },
+}
+
+
+def result(monkeypatch, module, job, data):
+    """Run a job on data in memory."""
+    monkeypatch.setattr(
+        module, "RECORDINGS", {"small": Small("small", ("channel",), 0.0, data=data)}
+    )
+    monkeypatch.setattr(module, "_loaded", {})
+    found = module.run(job)
+    found.pop("seconds")
+    return found, found.pop("test")
+
+
+@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("what", ["labels", "signals"])
+def test_test_people_reach_nothing(monkeypatch, name, what):
+    module, job = JOBS[name]
+    before, tested = result(monkeypatch, module, job, with_test_people(False, False))
+    other = with_test_people(what == "labels", what == "signals")
+    after, tested_after = result(monkeypatch, module, job, other)
+    assert after == before
+    assert tested_after != tested
+
+
+def test_the_comparison_can_fail(monkeypatch):
+    """Labels of people who do train must show."""
+    module, job = JOBS["erm"]
+    before, _ = result(monkeypatch, module, job, DATA)
+    y = np.random.default_rng(0).permutation(DATA.y)
+    after, _ = result(
+        monkeypatch, module, job, at.SubjectDataset(DATA.X, y, DATA.subject, sfreq=DATA.sfreq)
+    )
+    assert after != before
+
+
+def test_the_baseline_is_chosen_by_validation(monkeypatch, tmp_path):
+    """Of two values the one with the better validation wins, whatever the test scores say."""
+
+    def invented(todo, keep, workers):
+        better = '"F1": 16' in todo[0].options
+        one = {"validation": 0.5 + 0.1 * better, "test": {"a": 0.9 - 0.5 * better, "b": 0.2}}
+        return {job: {**one, "epochs": 1, "seconds": 1.0} for job in todo}
+
+    monkeypatch.setattr(baseline.erm, "run_all", invented)
+    monkeypatch.setattr(
+        baseline, "RECORDINGS", {"ssvep": Small("small", ("channel",), 0.0, data=DATA)}
+    )
+    chosen, rows = baseline.find("ssvep", None, 1)
+    assert chosen["F1"] == 16
+    assert [row["test"] for row in rows if row["chosen"]] == [pytest.approx(0.3)]
+    # Where nothing is better, the first value of the list stays.
+    assert chosen["kernel_seconds"] == 0.5
+
+
+def test_strengths_cover_everything_once():
+    cells = strengths.cells()
+    assert len(cells) == len(set(cells)) == 1 + 2 * 45 + 9
+    assert strengths.spread(12, 3) == [0, 4, 8]
+    assert strengths.spread(10, 99) == list(range(10))
+
+
+def test_importances_against_what_was_put_in():
+    """Only mode moves the gain, only the strength the probe."""
+    rows = [
+        {"censor": f"{measure} {mode}", "strength": strength, "placebo": placebo}
+        | {"estimator": estimator, "gain": float(mode == "conditional")}
+        | {"probe": float(strengths.strengths(measure).index(strength))}
+        for measure, mode, strength, placebo, estimator in strengths.cells()[1:]
+    ]
+    gain, probe = (strengths.importances(rows, target) for target in ("gain", "probe"))
+    assert gain["mode"] > 0.99
+    assert probe["strength"] > 0.99
+    assert gain["MIGE's estimator"] < 0.01
