@@ -26,21 +26,21 @@ from known import network_options
 # What is tried, in this order; the first value of each is where the search starts.
 STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
     "ssvep": (
-        ("batch", ((8, 8, 1e-3), (8, 8, 4e-3), (8, 16, 4e-3))),
+        ("batch", ((8, 8, 1e-3), (8, 8, 4e-3), (10, 8, 4e-3))),
         ("normalise", ("channel", "trial")),
         ("kernel_seconds", (0.5, 0.25, 1.0)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
     ),
     "erp": (
-        ("batch", ((8, 8, 1e-3), (8, 8, 4e-3), (8, 16, 4e-3))),
+        ("batch", ((8, 8, 1e-3), (8, 8, 4e-3), (18, 4, 4e-3))),
         ("normalise", ("trial", "channel")),
         ("kernel_seconds", (0.5, 0.25)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
     ),
     "emg": (
-        ("batch", ((8, 8, 1e-3), (16, 16, 3e-3), (8, 32, 3e-3))),
+        ("batch", ((8, 8, 1e-3), (16, 16, 3e-3), (8, 32, 3e-3), (32, 8, 3e-3))),
         ("normalise", ("train", "trial")),
         ("kernel_seconds", (0.16, 0.08)),
         ("F1", (8, 16)),
