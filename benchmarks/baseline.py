@@ -26,27 +26,34 @@ from known import network_options
 # What is tried, in this order; the first value of each is where the search starts.
 STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
     "ssvep": (
-        ("batch", ((8, 8, 1e-3), (8, 8, 4e-3), (10, 8, 4e-3))),
+        ("batch", ((10, 8, 4e-3), (8, 8, 1e-3))),
         ("normalise", ("channel", "trial")),
         ("kernel_seconds", (0.5, 0.25, 1.0)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
+        ("max_epochs", (100,)),
     ),
     "erp": (
-        ("batch", ((8, 8, 1e-3), (8, 8, 4e-3), (18, 4, 4e-3))),
+        ("batch", ((18, 4, 4e-3), (8, 8, 4e-3))),
         ("normalise", ("trial", "channel")),
         ("kernel_seconds", (0.5, 0.25)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
+        ("max_epochs", (50,)),
     ),
     "emg": (
-        ("batch", ((8, 8, 1e-3), (16, 16, 3e-3), (8, 32, 3e-3), (32, 8, 3e-3))),
+        ("batch", ((16, 16, 3e-3), (32, 8, 3e-3))),
         ("normalise", ("train", "trial")),
         ("kernel_seconds", (0.16, 0.08)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
+        ("max_epochs", (25,)),
     ),
 }
+# Who validates chooses options and methods, not the epoch: the score by which they choose would
+# be the best of many on that very person. The same options with early stopping stand beside it.
+PATIENCE = {"patience": None}
+EARLY = {"patience": 30, "max_epochs": 300}
 # What "batch" stands for; the learning rate goes with the size of a batch.
 OF_THE_BATCH = ("subjects_per_batch", "trials_per_subject", "learning_rate")
 
@@ -54,7 +61,7 @@ OF_THE_BATCH = ("subjects_per_batch", "trials_per_subject", "learning_rate")
 def spelt_out(chosen: dict[str, Any]) -> dict[str, Any]:
     """Give "batch" by the names of the options that it stands for."""
     rest = {option: value for option, value in chosen.items() if option != "batch"}
-    return rest | dict(zip(OF_THE_BATCH, chosen["batch"], strict=True))
+    return PATIENCE | rest | dict(zip(OF_THE_BATCH, chosen["batch"], strict=True))
 
 
 def jobs(name: str, chosen: dict[str, Any]) -> list[erm.Job]:
@@ -98,6 +105,8 @@ def find(name: str, keep: Path | None, workers: int) -> tuple[dict[str, Any], li
     for option, values in STEPS[name]:
         chosen[option] = max(values, key=lambda v, o=option: value(chosen | {o: v}))  # type: ignore[misc]
     key = json.dumps(chosen, sort_keys=True)
+    if "max_epochs" not in RECORDINGS[name].options:  # where epochs are few, there is no need
+        value(chosen | EARLY)
     rows = [{**row, "chosen": "*" if k == key else ""} for k, row in tried.items()]
     return spelt_out(chosen), rows
 

@@ -54,12 +54,12 @@ class Stopping(Callback):  # type: ignore[misc]
         Signals and class numbers of the validation subjects.
     weights : Tensor
         Weights of the classes.
-    learning_rate, patience : float, int
+    learning_rate, patience : float, int or None
         As for `CensoredClassifier`.
     """
 
     def __init__(
-        self, X: Tensor, y: Tensor, weights: Tensor, learning_rate: float, patience: int
+        self, X: Tensor, y: Tensor, weights: Tensor, learning_rate: float, patience: int | None
     ) -> None:
         self.X, self.y, self.weights = X, y, weights
         self.learning_rate, self.patience = learning_rate, patience
@@ -78,10 +78,10 @@ class Stopping(Callback):  # type: ignore[misc]
         module = net.module_.base_module_
         loss = nn.functional.cross_entropy(logits(module, self.X), self.y, weight=self.weights)
         epoch = len(net.history)
-        if float(loss) < self.best_loss:
+        if self.patience is None or float(loss) < self.best_loss:
             self.best_loss, self.best_epoch = float(loss), epoch
             self.best = {k: v.detach().clone() for k, v in module.state_dict().items()}
-        if epoch - self.best_epoch >= self.patience:
+        if self.patience is not None and epoch - self.best_epoch >= self.patience:
             raise KeyboardInterrupt  # skorch's own way to end a training
 
 

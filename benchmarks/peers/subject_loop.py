@@ -77,7 +77,8 @@ def fit(
     with torch.random.fork_rng(devices=[]), EpochProgress(False, clf.max_epochs) as shown:
         while not run.progress.done:
             run.epoch(shown)
-    network.load_state_dict(run.best)
+    if run.stops_early:
+        network.load_state_dict(run.best)
     clf.network_, clf.normaliser_ = network.eval(), normaliser
     clf.classes_, clf.n_channels_, clf.n_times_ = given.classes, channels, times
     clf.history_, clf.best_epoch_ = run.progress.history, run.progress.best_epoch

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from autotransfer import CensoredClassifier, make_subjects
+from autotransfer import CensoredClassifier, SubjectDataset, make_subjects
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.splits import hold_out
 from autotransfer.data.trials import TrialArray
@@ -123,6 +123,26 @@ def test_without_validation_all_epochs_are_trained_and_the_last_weights_kept():
     assert clf.training_subjects_ == [0, 1, 2, 3, 4]
     shorter = fit(validation=None, max_epochs=6, learning_rate=0.1)
     assert not same(state(clf), state(shorter))
+
+
+def test_without_patience_who_validates_decides_nothing():
+    clf = fit(validation=[4], max_epochs=3, patience=None, learning_rate=0.1)
+    told = [entry["validation_loss"] for entry in clf.history_]
+    assert len(told) == clf.best_epoch_ == 3
+    assert min(told) < told[-1]  # with patience other weights would have been kept
+    assert losses_by_numpy(clf, DATA, [4]) == pytest.approx(told[-1], rel=1e-5)
+    # Neither labels nor signals of the person who validates: the weights are those of a training
+    # that never saw them.
+    held = DATA.subject == 4
+    X, y = DATA.X.copy(), DATA.y.copy()
+    X[held], y[held] = 100 * X[held][::-1], y[held][::-1]
+    other = SubjectDataset(X, y, DATA.subject, sfreq=DATA.sfreq)
+    assert same(
+        state(fit(other, validation=[4], max_epochs=3, patience=None, learning_rate=0.1)),
+        state(clf),
+    )
+    alone = DATA.select(subjects=[0, 1, 2, 3])
+    assert same(state(fit(alone, validation=None, max_epochs=3, learning_rate=0.1)), state(clf))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -113,7 +113,7 @@ def fit(
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         max_epochs=max_epochs,
-        patience=patience,
+        patience=patience or None,
         subjects_per_batch=subjects_per_batch,
         trials_per_subject=trials_per_subject,
         random_state=random_state,

@@ -75,7 +75,8 @@ MaxEpochs = Annotated[int, typer.Option(help="Most epochs.", rich_help_panel=TRA
 Patience = Annotated[
     int,
     typer.Option(
-        help="Epochs without a lower validation loss before it stops.", rich_help_panel=TRAINING
+        help="Epochs without a lower validation loss before it stops; 0 trains them all.",
+        rich_help_panel=TRAINING,
     ),
 ]
 LearningRate = Annotated[float, typer.Option(help="AdamW's.", rich_help_panel=TRAINING)]

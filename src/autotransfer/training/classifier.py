@@ -71,8 +71,12 @@ class CensoredClassifier(SignalEstimator):
         all `max_epochs` on everybody.
     learning_rate, weight_decay : float
         AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
-    max_epochs, patience : int
-        Most epochs; epochs without a lower validation loss after which training stops.
+    max_epochs : int
+        Most epochs.
+    patience : int, optional
+        Epochs without a lower validation loss after which training stops. None trains all
+        `max_epochs` and keeps the last weights: where one person validates, the epoch that suits
+        that person is often a bad one for everybody else.
     subjects_per_batch, trials_per_subject : int, optional
         Subjects in a batch, and trials of each of them. By default 8 and 8; when `mode` is
         "conditional", as many trials as the measure needs for a sound estimate in every (subject,
@@ -137,7 +141,7 @@ class CensoredClassifier(SignalEstimator):
         learning_rate: float = 1e-3,
         weight_decay: float = 0.01,
         max_epochs: int = 500,
-        patience: int = 30,
+        patience: int | None = 30,
         subjects_per_batch: int | None = None,
         trials_per_subject: int | None = None,
         random_state: Any = None,

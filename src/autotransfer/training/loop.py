@@ -44,8 +44,11 @@ class LoopOptions:
         Of the first epoch; that of epoch t is ``learning_rate / sqrt(t)``.
     weight_decay : float
         AdamW's.
-    max_epochs, patience : int
-        Most epochs; epochs without a lower validation loss after which training stops.
+    max_epochs : int
+        Most epochs.
+    patience : int, optional
+        Epochs without a lower validation loss after which training stops; the weights of the least
+        one are kept. None trains all `max_epochs` and keeps the last weights.
     seed : int
         Of batches and dropout.
     checkpoint : Path, optional
@@ -61,7 +64,7 @@ class LoopOptions:
     learning_rate: float = 1e-3
     weight_decay: float = 0.01
     max_epochs: int = 500
-    patience: int = 30
+    patience: int | None = 30
     seed: int = 0
     checkpoint: Path | None = None
     checkpoint_every: int = 10
@@ -91,7 +94,7 @@ def train(
     penalty: Penalty | None = None,
     log: TrainingLog | None = None,
 ) -> Progress:
-    """Train a network in place; it ends with the weights of the least validation loss.
+    """Train a network in place; it ends with the weights of the least validation loss, or the last.
 
     Parameters
     ----------
@@ -100,8 +103,8 @@ def train(
     feed : Feed
         Signals of the training and validation subjects.
     fold : Fold
-        Who trains and who validates. Without validation subjects, all `max_epochs` are trained
-        and the last weights kept.
+        Who trains and who validates. Without validation subjects, as without patience, all
+        `max_epochs` are trained and the last weights kept.
     batches : SubjectBatches
         Of ``fold.train``.
     y : array of int of shape (n_all,)
@@ -130,7 +133,7 @@ def train(
                 run.epoch(shown)
                 if log is not None:
                     log.epoch(run.progress.history[-1])
-    if len(fold.validation):
+    if run.stops_early:
         network.load_state_dict(run.best)
     network.eval()
     if penalty is not None:
@@ -167,6 +170,7 @@ class _Run:
         )
         self.progress = Progress()
         self.best: dict[str, Tensor] = {}
+        self.stops_early = len(fold.validation) > 0 and options.patience is not None
 
     def epoch(self, shown: EpochProgress) -> None:
         """Train one epoch, validate, decide whether to go on."""
@@ -194,10 +198,11 @@ class _Run:
                     f"The validation loss is {loss} after epoch {number}. Lower the learning rate, "
                     "or check the validation subjects' signals."
                 )
+        if self.stops_early:
             if loss < progress.best_loss:
                 progress.best_loss, progress.best_epoch = loss, number
                 self.best = {k: v.detach().clone() for k, v in self.network.state_dict().items()}
-            patience_left = progress.best_epoch + options.patience - number
+            patience_left = self._patience_left()
         else:
             self._require_finite_weights(number)
             progress.best_epoch = number
@@ -206,15 +211,18 @@ class _Run:
         progress.done = self._is_done()
         if options.checkpoint and (progress.done or number % options.checkpoint_every == 0):
             self.save()
-        best = progress.best_loss if len(self.fold.validation) else None
+        best = progress.best_loss if self.stops_early else None
         shown.epoch(number, entry["task_loss"], best, patience_left)
 
     def _is_done(self) -> bool:
         """Whether the epochs, or the patience, are used up."""
-        progress, options = self.progress, self.options
-        waited = progress.epoch - progress.best_epoch
-        impatient = len(self.fold.validation) > 0 and waited >= options.patience
-        return progress.epoch >= options.max_epochs or impatient
+        impatient = self.stops_early and self._patience_left() <= 0
+        return self.progress.epoch >= self.options.max_epochs or impatient
+
+    def _patience_left(self) -> int:
+        """Count the epochs that may pass without a lower validation loss."""
+        assert self.options.patience is not None
+        return self.progress.best_epoch + self.options.patience - self.progress.epoch
 
     def _train_epoch(self, number: int) -> Tensor:
         """One pass over the training trials; returns the loss of every step."""

@@ -46,14 +46,10 @@ def check(estimator: Any) -> None:
         options = _mapping(estimator, "measure_options")
         make_censor(estimator.measure, estimator.mode, **sizes, options=options)
     lookup_normaliser(estimator.normalise)
-    for name in (
-        "max_epochs",
-        "patience",
-        "checkpoint_every",
-    ):
+    for name in ("max_epochs", "checkpoint_every"):
         as_count(getattr(estimator, name), name)
     as_count(estimator.warmup_epochs, "warmup_epochs", least=0)
-    for name in ("subjects_per_batch", "trials_per_subject"):
+    for name in ("patience", "subjects_per_batch", "trials_per_subject"):
         if getattr(estimator, name) is not None:
             as_count(getattr(estimator, name), name)
     for name, words in (

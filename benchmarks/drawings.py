@@ -1,0 +1,163 @@
+"""Draw the figures of the evidence from the files in `benchmarks/results/`.
+
+    python benchmarks/drawings.py
+
+Each figure names the digest of the file it was drawn from; a test fails when they differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from autotransfer.censoring import MEASURES, MODES
+from autotransfer.report.look import LIGHT, MARKERS, drawing, to_svg
+from evidence_tables import NOTHING, OURS, UNCENSORED, Table
+
+RESULTS = Path(__file__).parent / "results"
+WIDE = 8.4
+"""Inches: the width of a page."""
+
+
+def curves(rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str) -> Figure:
+    """Draw a figure against strength: a row for each data set, a column for each mode.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of `benchmarks/strengths.py`.
+    figure : str
+        Column to draw.
+    of : str
+        What it is, for the axis.
+    zero : str
+        Column of the level to compare with, or "" for 0.
+    """
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    made = Figure((WIDE, 2.4 * len(names) + 0.5), layout="constrained")
+    axes = made.subplots(len(names), len(MODES), squeeze=False, sharey="row")
+    for i, name in enumerate(names):
+        for j, mode in enumerate(MODES):
+            ax = axes[i][j]
+            for k, measure in enumerate(MEASURES):
+                for placebo in (False, True):
+                    mine = [
+                        row
+                        for row in rows
+                        if (row["data"], row["censor"]) == (name, f"{measure} {mode}")
+                        and row["placebo"] == placebo
+                        and row["estimator"] in ("", "tikhonov")
+                    ]
+                    if mine:
+                        ax.plot(
+                            [row["strength"] for row in mine],
+                            [row[figure] for row in mine],
+                            color=LIGHT.many[k],
+                            marker=MARKERS[k],
+                            markersize=4,
+                            linestyle=":" if placebo else "-",
+                            alpha=0.6 if placebo else 1.0,
+                            label="" if placebo else measure,
+                        )
+            level = [row[zero] for row in rows if row["data"] == name and mode in row["censor"]]
+            ax.axhline(level[0] if zero and level else 0, color=LIGHT.baseline, linewidth=1)
+            ax.set_xscale("log")
+            ax.grid(axis="y")
+            ax.set_title(f"{name}, {mode}")
+        axes[i][0].set_ylabel(of)
+    for ax in axes[-1]:
+        ax.set_xlabel("strength")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    made.legend(handles, labels, loc="outside upper center", ncols=len(MEASURES))
+    return made
+
+
+def methods(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw mean and lower quartile of every method, data set by data set."""
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    most = max(sum(row["data"] == name for row in rows) for name in names)
+    made = Figure((WIDE, 0.26 * most * len(names) + 1), layout="constrained")
+    axes = made.subplots(len(names), 1, squeeze=False)[:, 0]
+    for ax, name in zip(axes, names, strict=True):
+        mine = [row for row in rows if row["data"] == name][::-1]
+        at = np.arange(len(mine))
+        for marker, column in (("o", "mean"), ("<", "lower quartile")):
+            for where, row in zip(at, mine, strict=True):
+                ours = row["method"].startswith(OURS)
+                base = row["method"] == UNCENSORED
+                colour = LIGHT.chosen if ours else LIGHT.baseline if base else LIGHT.quiet
+                colour = colour if row["uses"] == NOTHING else LIGHT.placebo
+                ax.plot(row[column], where, marker, color=colour)
+        base = next(row for row in mine if row["method"] == UNCENSORED)
+        for column in ("mean", "lower quartile"):
+            ax.axvline(base[column], color=LIGHT.faint, zorder=0)
+        labels = [row["method"] + ("" if row["uses"] == NOTHING else " *") for row in mine]
+        ax.set_yticks(at, labels)
+        ax.set_title(f"{name}: mean (circle) and lower quartile (triangle) over people")
+    axes[-1].set_xlabel("balanced accuracy; * uses unlabelled data of the new person")
+    return made
+
+
+def gains(tables: Sequence[Table]) -> Figure:
+    """Draw each person's gain with the choice against the baseline's score."""
+    made = Figure((WIDE, 3), layout="constrained")
+    axes = made.subplots(1, len(tables), squeeze=False)[0]
+    for ax, table in zip(axes, tables, strict=True):
+        base, mine = (table.of(s, "test") for s in (UNCENSORED, table.chosen()))
+        for who, level in base.items():
+            gain = mine[who] - level
+            ax.plot(level, gain, "o", color=LIGHT.chosen if gain > 0 else LIGHT.placebo)
+        ax.axhline(0, color=LIGHT.baseline, linewidth=1)
+        ax.set_title(f"{table.name}: {table.chosen()}", wrap=True)
+        ax.set_xlabel("uncensored")
+    axes[0].set_ylabel("gain of balanced accuracy")
+    return made
+
+
+def _rows(text: bytes) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text)["rows"]
+    return found
+
+
+def _tables(text: bytes) -> list[Table]:
+    scores = pd.read_csv(io.BytesIO(text), dtype={"person": str})
+    return [Table(str(name), mine) for name, mine in scores.groupby("data", sort=False)]
+
+
+DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
+    "accuracy_and_strength": (
+        "strengths.json",
+        lambda text: curves(_rows(text), "gain", "gain over the uncensored", ""),
+    ),
+    "leakage_and_strength": (
+        "strengths.json",
+        lambda text: curves(_rows(text), "probe", "accuracy of the probe", "probe uncensored"),
+    ),
+    "methods": ("evidence.json", lambda text: methods(_rows(text))),
+    "gains": ("evidence.csv", lambda text: gains(_tables(text))),
+}
+"""Figure -> file of results, and how it is drawn."""
+
+
+def mark(text: bytes) -> str:
+    """Give what a figure says about the file that it was drawn from."""
+    return f"<!-- drawn from {hashlib.sha256(text).hexdigest()} -->\n"
+
+
+if __name__ == "__main__":
+    for name, (source, draw) in DRAWINGS.items():
+        file = RESULTS / source
+        if file.exists():
+            text = file.read_bytes()
+            with drawing(LIGHT):
+                picture = to_svg(draw(text))
+            (RESULTS / f"{name}.svg").write_bytes(picture + mark(text).encode())
+            print(f"{name}.svg from {source}")
