@@ -31,7 +31,7 @@ STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
         ("kernel_seconds", (0.5, 0.25, 1.0)),
         ("F1", (8, 16)),
         ("drop_prob", (0.25, 0.5)),
-        ("max_epochs", (100,)),
+        ("max_epochs", (80,)),
     ),
     "erp": (
         ("batch", ((18, 4, 4e-3), (8, 8, 4e-3))),
