@@ -41,6 +41,8 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
         options["max_epochs"] = args.max_epochs
     auto = at.AutoTransfer(
         args.budget,
+        n_settings=args.settings,
+        keep=args.keep,
         out=args.out / name,
         classifier=at.CensoredClassifier(sfreq=data.sfreq, device="cpu", **options),
         n_folds=recording.n_folds,
@@ -89,7 +91,9 @@ def put(file: Path, name: str, rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
-    parser.add_argument("--budget", default="80m", help="time for each data set")
+    parser.add_argument("--budget", help="time for each data set; what fits is planned")
+    parser.add_argument("--settings", type=int, default=45, help="most settings that are tried")
+    parser.add_argument("--keep", type=int, default=1, help="cross-validated of each measure")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs") / "evidence")

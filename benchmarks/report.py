@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -78,8 +79,10 @@ def finish(
             "python": platform.python_version(),
             "torch": torch.__version__,
             "processor": platform.processor() or platform.machine(),
+            "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         }
-        found = {"title": title, "rows": list(rows), "machine": machine, **more}
+        command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
+        found = {"title": title, "command": command, "rows": list(rows), "machine": machine, **more}
         found["goals"] = [{**goal.__dict__, "kept": goal.kept} for goal in goals]
         args.json.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n")
     if args.check and missed:
