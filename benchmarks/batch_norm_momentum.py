@@ -29,6 +29,7 @@ def main() -> None:
         options = {
             "encoder_options": {"batch_norm_momentum": momentum},
             "max_epochs": args.max_epochs,
+            "patience": 30,
         }
         todo = list(erm.jobs(args.dataset, 0, options, all_kinds=False))
         results = erm.run_all(todo, args.keep, args.workers)

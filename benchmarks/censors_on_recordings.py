@@ -67,6 +67,7 @@ def run(job: Job) -> dict[str, Any]:
         validation=fold.subjects("validation"),
         encoder_options=recording.encoder_options,
         max_epochs=EPOCHS[job.dataset],
+        patience=30,
         random_state=0,
         device="cpu",
         verbose=False,

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.registry import make_encoder
+from autotransfer.training import settings
 from autotransfer.training.network import Network
 from autotransfer.training.task_loss import class_weights
 
@@ -157,7 +158,7 @@ def fit(known: Known, new: list[Array] | None, *, method: str, reg: float) -> Mo
             optimizer__weight_decay=clf.weight_decay,
             lr=clf.learning_rate,
             batch_size=min(BATCH, len(train)),
-            max_epochs=clf.max_epochs,
+            max_epochs=settings.epochs(clf, train.n_trials),
             train_split=None,
             callbacks=[stopping],
             verbose=0,

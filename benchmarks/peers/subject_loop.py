@@ -67,14 +67,14 @@ def fit(
     options = LoopOptions(
         learning_rate=clf.learning_rate,
         weight_decay=clf.weight_decay,
-        max_epochs=clf.max_epochs,
+        max_epochs=settings.epochs(clf, len(fold.train)),
         patience=clf.patience,
         seed=seed,
     )
     weights = class_weights(given.codes[fold.train], len(given.classes))
     objective = make(len(fold.subjects("train")))
     run = _SubjectRun(objective, network, feed, fold, batches, given.codes, weights, options, None)
-    with torch.random.fork_rng(devices=[]), EpochProgress(False, clf.max_epochs) as shown:
+    with torch.random.fork_rng(devices=[]), EpochProgress(False, options.max_epochs) as shown:
         while not run.progress.done:
             run.epoch(shown)
     if run.stops_early:

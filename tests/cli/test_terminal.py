@@ -114,7 +114,7 @@ def test_a_fit_and_an_error_fit_80_columns(short):
     study = small.write_study(short / "study.npz")
     terminal = Terminal()
     assert terminal.run("fit", study, "--model", short / "m", "--max-epochs", 40) == 0
-    assert terminal.shots("training ━", "/40", "loss ", "best validation", "left")
+    assert terminal.shots("training ━", "/40", "loss ", "validation", "left")
     assert terminal.run("inspect", short / "nothing.npz") == 1
     assert "Error: " in terminal.seen[-1]
     assert terminal.longest() <= COLUMNS

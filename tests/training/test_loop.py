@@ -95,7 +95,7 @@ def test_the_callers_random_streams_are_neither_used_nor_moved():
 
 @pytest.mark.parametrize("rate", [1e-3, 0.1])
 def test_the_weights_of_the_least_validation_loss_are_kept(rate):
-    clf = fit(learning_rate=rate, max_epochs=25, validation=[2, 4])
+    clf = fit(learning_rate=rate, max_epochs=25, validation=[2, 4], patience=30)
     told = [entry["validation_loss"] for entry in clf.history_]
     assert losses_by_numpy(clf, DATA, [2, 4]) == pytest.approx(min(told), rel=1e-5)
     assert clf.best_epoch_ == int(np.argmin(told)) + 1

@@ -29,7 +29,7 @@ def inspect_data(
     normalise: opt.Normalise = "channel",
     encoder: opt.Encoder = "eegnet",
     sfreq: opt.Sfreq = None,
-    max_epochs: opt.MaxEpochs = 500,
+    max_epochs: opt.MaxEpochs = None,
     n_jobs: opt.NJobs = 1,
     verbose: opt.Verbose = True,
     as_json: opt.Json = False,

@@ -71,7 +71,10 @@ Sfreq = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
-MaxEpochs = Annotated[int, typer.Option(help="Most epochs.", rich_help_panel=TRAINING)]
+MaxEpochs = Annotated[
+    int | None,
+    typer.Option(help="Most epochs; about 1000 steps by default.", rich_help_panel=TRAINING),
+]
 Patience = Annotated[
     int,
     typer.Option(

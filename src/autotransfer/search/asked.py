@@ -65,7 +65,8 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         as_count(estimator.n_settings, "n_settings")
     n_subjects = len(np.unique(problem.subject))
     n_folds = estimator.n_folds or (20 if n_subjects > 40 else n_subjects)
-    n_folds = len(SubjectFolds(n_folds).groups(problem.subject))
+    folds = SubjectFolds(n_folds)
+    n_folds = len(folds.groups(problem.subject))
     base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
     return Wishes(
         space=estimator.space or Space(),
@@ -75,7 +76,7 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         keep=estimator.keep,
         n_folds=n_folds,
         n_seeds=estimator.n_seeds,
-        max_epochs=base.max_epochs,
+        max_epochs=settings.epochs(base, len(next(iter(folds.folds(problem.subject))).train)),
         n_subjects=n_subjects,
         rule=estimator.rule,
         validation=None if estimator.refit == "all" else 1,

@@ -71,12 +71,12 @@ class CensoredClassifier(SignalEstimator):
         all `max_epochs` on everybody.
     learning_rate, weight_decay : float
         AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
-    max_epochs : int
-        Most epochs.
+    max_epochs : int, optional
+        Most epochs. By default as many as make about 1000 steps, at least 20.
     patience : int, optional
-        Epochs without a lower validation loss after which training stops. None trains all
-        `max_epochs` and keeps the last weights: where one person validates, the epoch that suits
-        that person is often a bad one for everybody else.
+        Epochs without a lower validation loss after which training stops; the weights of the least
+        one are kept. None trains all epochs and keeps the last weights: where one person validates,
+        the epoch that suits that person is often a bad one for everybody else.
     subjects_per_batch, trials_per_subject : int, optional
         Subjects in a batch, and trials of each of them. By default 8 and 8; when `mode` is
         "conditional", as many trials as the measure needs for a sound estimate in every (subject,
@@ -140,8 +140,8 @@ class CensoredClassifier(SignalEstimator):
         validation: Any = 1,
         learning_rate: float = 1e-3,
         weight_decay: float = 0.01,
-        max_epochs: int = 500,
-        patience: int | None = 30,
+        max_epochs: int | None = None,
+        patience: int | None = None,
         subjects_per_batch: int | None = None,
         trials_per_subject: int | None = None,
         random_state: Any = None,

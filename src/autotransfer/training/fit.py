@@ -100,7 +100,7 @@ def fit_fold(
     options = LoopOptions(
         learning_rate=estimator.learning_rate,
         weight_decay=estimator.weight_decay,
-        max_epochs=estimator.max_epochs,
+        max_epochs=settings.epochs(estimator, len(fold.train)),
         patience=estimator.patience,
         seed=seed,
         checkpoint=None if checkpoint is None else Path(checkpoint),

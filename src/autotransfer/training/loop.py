@@ -206,12 +206,13 @@ class _Run:
         else:
             self._require_finite_weights(number)
             progress.best_epoch = number
+            progress.best_loss = entry.get("validation_loss", math.inf)
         entry["seconds"] = time.perf_counter() - start
         progress.history.append(entry)
         progress.done = self._is_done()
         if options.checkpoint and (progress.done or number % options.checkpoint_every == 0):
             self.save()
-        best = progress.best_loss if self.stops_early else None
+        best = progress.best_loss if len(self.fold.validation) else None
         shown.epoch(number, entry["task_loss"], best, patience_left)
 
     def _is_done(self) -> bool:

@@ -37,8 +37,10 @@ class EpochProgress(Viewed):
             self._done_before = epoch - 1
         per_epoch = (now - self._start) / (epoch - self._done_before)
         notes = [f"loss {loss:.3f}"]
-        if best is not None and patience_left is not None:
+        if patience_left is not None:
             notes.append(f"best validation {best:.3f}, stops in {patience_left} unless better")
+        elif best is not None:
+            notes.append(f"validation {best:.3f}")
         # Early stopping can end it sooner, so this is a bound.
         notes.append(f"at most {duration(per_epoch * (self._max - epoch))} left")
         if self._view is not None:

@@ -36,6 +36,10 @@ from autotransfer.training.network import Network
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
+STEPS, LEAST_EPOCHS = 1000, 20
+"""How long to train by default. On three sets of recordings nothing was gained by training longer
+(benchmarks/baseline.py); a set with few batches and one with many need different epochs for it."""
+
 
 def check(estimator: Any) -> None:
     """Raise a `SettingError` that names the first option with an impossible value."""
@@ -46,10 +50,9 @@ def check(estimator: Any) -> None:
         options = _mapping(estimator, "measure_options")
         make_censor(estimator.measure, estimator.mode, **sizes, options=options)
     lookup_normaliser(estimator.normalise)
-    for name in ("max_epochs", "checkpoint_every"):
-        as_count(getattr(estimator, name), name)
+    as_count(estimator.checkpoint_every, "checkpoint_every")
     as_count(estimator.warmup_epochs, "warmup_epochs", least=0)
-    for name in ("patience", "subjects_per_batch", "trials_per_subject"):
+    for name in ("max_epochs", "patience", "subjects_per_batch", "trials_per_subject"):
         if getattr(estimator, name) is not None:
             as_count(getattr(estimator, name), name)
     for name, words in (
@@ -102,6 +105,17 @@ def batch_shape(estimator: Any, n_classes: int) -> tuple[int, int]:
         trials = max(8, cell * (n_classes if estimator.mode == "conditional" else 1))
     subjects = estimator.subjects_per_batch
     return int(subjects or max(4, min(8, 128 // trials))), int(trials)
+
+
+def epochs(estimator: Any, n_trials: int) -> int:
+    """Epochs at most: as given, or as many as make about 1000 steps over so many trials.
+
+    Counted in batches of the uncensored baseline, so that all methods see the data equally often.
+    """
+    if estimator.max_epochs is not None:
+        return int(estimator.max_epochs)
+    rows = (estimator.subjects_per_batch or 8) * (estimator.trials_per_subject or 8)
+    return max(LEAST_EPOCHS, round(STEPS / math.ceil(n_trials / rows)))
 
 
 def censor_name(estimator: Any) -> str:
