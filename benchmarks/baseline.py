@@ -34,7 +34,7 @@ STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
         ("max_epochs", (80,)),
     ),
     "erp": (
-        ("batch", ((18, 4, 4e-3), (8, 8, 4e-3))),
+        ("batch", ((18, 8, 4e-3), (8, 8, 4e-3))),
         ("normalise", ("trial", "channel")),
         ("kernel_seconds", (0.5, 0.25)),
         ("F1", (8, 16)),

@@ -24,6 +24,28 @@ TABLES = {
         ("data", "normalise", "subjects", "mean", "sd", "lower quartile", "worst",
          "simple pipeline"),
     ),
+    "baseline": (
+        "The uncensored baseline of the evidence: options chosen one after the other by the mean "
+        "validation score (*). Test scores stand beside it and chose nothing. Where there is a "
+        "patience, training was stopped by the person who validates, for comparison.",
+        ("data", "chosen", "normalise", "kernel_seconds", "F1", "drop_prob", "subjects_per_batch",
+         "trials_per_subject", "learning_rate", "epochs", "patience", "validation", "test",
+         "test sd", "test quartile"),
+    ),
+    "evidence": (
+        "AutoTransfer, the uncensored baseline and competitors on people never seen (balanced "
+        "accuracy, mean over seeds). Differences are from the baseline, person by person, with a "
+        "bootstrap interval and the paired Wilcoxon test.",
+        ("data", "method", "uses", "seeds", "mean", "sd", "lower quartile", "worst", "difference",
+         "95 % interval", "p", "p, Holm", "gained / lost"),
+    ),
+    "strengths": (
+        "Every censor against its strength, on some folds: gain over the uncensored baseline on "
+        "the same people, accuracy of the best subject probe, and both with shuffled subject "
+        "labels (placebo True).",
+        ("data", "censor", "strength", "placebo", "estimator", "people", "accuracy", "gain",
+         "gain se", "probe", "probe uncensored", "chance"),
+    ),
     "batch_norm_momentum": (
         "Momentum of batch norm in EEGNet (braindecode has 0.01, we have 0.1), at most 60 epochs.",
         ("data", "momentum", "mean", "lower quartile", "worst", "paired Wilcoxon p"),
@@ -68,7 +90,12 @@ TABLES = {
     "batches": ("Drawing a batch of 8 subjects x 16 trials (`SubjectBatches`).", None),
 }  # fmt: skip
 
-PAGES = {"README.md": ("eegnet_step", "erm"), "docs/figures.md": tuple(TABLES)}
+EVIDENCE = ("baseline", "evidence", "strengths")
+PAGES = {
+    "README.md": ("eegnet_step", "erm"),
+    "docs/figures.md": tuple(name for name in TABLES if name not in EVIDENCE),
+    "docs/evidence.md": EVIDENCE,
+}
 """Which tables stand on which page."""
 
 
