@@ -67,8 +67,9 @@ def curves(rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str) -> F
                             alpha=0.6 if placebo else 1.0,
                             label="" if placebo else measure,
                         )
-            level = [row[zero] for row in rows if row["data"] == name and mode in row["censor"]]
-            ax.axhline(level[0] if zero and level else 0, color=LIGHT.baseline, linewidth=1)
+            of_mode = [row for row in rows if row["data"] == name and mode in row["censor"]]
+            level = of_mode[0][zero] if zero and of_mode else 0
+            ax.axhline(level, color=LIGHT.baseline, linewidth=1)
             ax.set_xscale("log")
             ax.grid(axis="y")
             ax.set_title(f"{name}, {mode}")

@@ -1,0 +1,69 @@
+"""The figures of the evidence are drawn from the results that are committed."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import strengths
+from autotransfer.report.look import LIGHT, drawing, to_svg
+from drawings import DRAWINGS, RESULTS, curves, gains, mark, methods
+from evidence_tables import UNCENSORED, Table, compare
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_figure_is_of_the_results_that_are_there(name):
+    source, _ = DRAWINGS[name]
+    file = RESULTS / source
+    if not file.exists():
+        assert not (RESULTS / f"{name}.svg").exists()
+        pytest.skip(f"{source} has not been taken yet")
+    svg = (RESULTS / f"{name}.svg").read_text()
+    assert svg.endswith(mark(file.read_bytes())), "run python benchmarks/drawings.py"
+
+
+def words(figure):
+    """All text of a figure."""
+    with drawing(LIGHT):
+        tree = ET.fromstring(to_svg(figure))
+    return " ".join(one for one in tree.itertext() if one.strip())
+
+
+def test_curves_show_every_measure_in_every_mode():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"data": name, "censor": f"{measure} {mode}", "strength": strength, "placebo": placebo}
+        | {"estimator": estimator, "gain": rng.normal(), "probe uncensored": 0.5}
+        for name in ("emg", "erp")
+        for measure, mode, strength, placebo, estimator in strengths.cells()[1:]
+    ]
+    made = curves(rows, "gain", "gain", "")
+    axes = made.axes
+    assert len(axes) == 6
+    assert all(len(ax.lines) == 2 * 5 + 1 for ax in axes)  # five measures, placebos, the level
+    seen = words(made)
+    assert all(word in seen for word in ("adversary", "erp, complementary", "strength"))
+
+
+def test_methods_and_gains():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"data": "erp", "setting": setting, "seed": 0, "fold": i, "side": side}
+        | {"person": f"p{i}", "balanced_accuracy": rng.random()}
+        for setting in (UNCENSORED, "mmd marginal 1")
+        for i in range(6)
+        for side in ("validation", "test")
+    )
+    table = Table("erp", frame)
+    peers = [
+        {"data": "erp", "method": "riemann", "uses": "unlabelled data of the new person"}
+        | {"subject": f"p{i}", "seed": 0, "chosen": True, "test": 0.5}
+        for i in range(6)
+    ]
+    seen = words(methods(compare([table], peers)))
+    assert "riemann *" in seen
+    assert UNCENSORED in seen
+    assert len(gains([table]).axes[0].lines) == 7
