@@ -89,8 +89,10 @@ def scores(results: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def find(name: str, keep: Path | None, workers: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Choose the options of a data set one by one."""
+def find(
+    name: str, keep: Path | None, workers: int, early: bool = False
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Choose the options of a data set one by one; `early` adds early stopping for comparison."""
     chosen = {option: values[0] for option, values in STEPS[name]}
     tried: dict[str, dict[str, Any]] = {}
 
@@ -105,7 +107,7 @@ def find(name: str, keep: Path | None, workers: int) -> tuple[dict[str, Any], li
     for option, values in STEPS[name]:
         chosen[option] = max(values, key=lambda v, o=option: value(chosen | {o: v}))  # type: ignore[misc]
     key = json.dumps(chosen, sort_keys=True)
-    if "max_epochs" not in RECORDINGS[name].options:  # where epochs are few, there is no need
+    if early:
         value(chosen | EARLY)
     rows = [{**row, "chosen": "*" if k == key else ""} for k, row in tried.items()]
     return spelt_out(chosen), rows
@@ -116,10 +118,11 @@ def main() -> None:
     parser.add_argument("--dataset", choices=list(STEPS), nargs="*", default=list(STEPS))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    parser.add_argument("--early", action="store_true", help="compare with early stopping, too")
     args = parser.parse_args()
     rows, chosen, goals = [], {}, []
     for name in args.dataset:
-        chosen[name], found = find(name, args.keep, args.workers)
+        chosen[name], found = find(name, args.keep, args.workers, args.early)
         rows += found
         test = next(row["test"] for row in found if row["chosen"])
         words = f"{name}: mean test accuracy of the chosen baseline, against the simple pipeline"
