@@ -30,6 +30,7 @@ def main() -> None:
             "encoder_options": {"batch_norm_momentum": momentum},
             "max_epochs": args.max_epochs,
             "patience": 30,
+            "learning_rate": 1e-3,
         }
         todo = list(erm.jobs(args.dataset, 0, options, all_kinds=False))
         results = erm.run_all(todo, args.keep, args.workers)

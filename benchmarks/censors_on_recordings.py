@@ -68,6 +68,7 @@ def run(job: Job) -> dict[str, Any]:
         encoder_options=recording.encoder_options,
         max_epochs=EPOCHS[job.dataset],
         patience=30,
+        learning_rate=1e-3,
         random_state=0,
         device="cpu",
         verbose=False,

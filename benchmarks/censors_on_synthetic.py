@@ -75,6 +75,7 @@ def run(job: Job) -> dict[str, Any]:
         "normalise": "none",
         "validation": None,
         "max_epochs": 12,
+        "learning_rate": 1e-3,
         "subjects_per_batch": PEOPLE,
         "trials_per_subject": 40,
         "random_state": job.seed,

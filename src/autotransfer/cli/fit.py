@@ -54,7 +54,7 @@ def fit(
     encoder: opt.Encoder = "eegnet",
     encoder_options: opt.EncoderOptions = None,
     sfreq: opt.Sfreq = None,
-    learning_rate: opt.LearningRate = 1e-3,
+    learning_rate: opt.LearningRate = 3e-3,
     weight_decay: opt.WeightDecay = 0.01,
     max_epochs: opt.MaxEpochs = None,
     patience: opt.Patience = 0,

@@ -138,7 +138,7 @@ class CensoredClassifier(SignalEstimator):
         sfreq: float | None = None,
         normalise: str = "channel",
         validation: Any = 1,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         weight_decay: float = 0.01,
         max_epochs: int | None = None,
         patience: int | None = None,

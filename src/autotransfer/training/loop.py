@@ -61,7 +61,7 @@ class LoopOptions:
         Whether to show progress.
     """
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     weight_decay: float = 0.01
     max_epochs: int = 500
     patience: int | None = 30
