@@ -100,7 +100,12 @@ def find(
         key = json.dumps(options, sort_keys=True)
         if key not in tried:
             done = erm.run_all(jobs(name, options), keep, workers)
-            tried[key] = {"data": name, **spelt_out(options), **scores(list(done.values()))}
+            tried[key] = {
+                "data": name,
+                **spelt_out(options),
+                **scores(list(done.values())),
+                "simple pipeline": RECORDINGS[name].simple_pipeline,
+            }
             print(json.dumps(tried[key]), flush=True)
         return float(tried[key]["validation"])
 
