@@ -25,7 +25,7 @@ import report
 from autotransfer.encoder.split import split_latent
 from autotransfer.errors import LatentCollapseWarning, LatentExplosionWarning
 from censors import CENSORS, name_of
-from recordings import RECORDINGS
+from recordings import RECORDINGS, tested
 
 N_FOLDS = 5
 EPOCHS = {"emg": 8, "ssvep": 40}
@@ -79,15 +79,11 @@ def run(job: Job) -> dict[str, Any]:
         warnings.simplefilter("always", at.AutoTransferWarning)
         clf.fit(fitted.X, fitted.y, subject=fitted.subject)
     trained = time.process_time() - start
-    scores = {}
-    for who in fold.subjects("test"):
-        one = data.select(subjects=[who])
-        scores[one.subject_names[0]] = clf.score(one.X, one.y)
     train = data.select(trials=fold.train)
     z = clf.transform(train.X)
     start = time.process_time()
     return {
-        "test": scores,
+        "test": tested(clf, data, fold),
         "validation": clf.provenance_["scores"]["validation_balanced_accuracy"],
         "best_epoch": clf.best_epoch_,
         "seconds": trained,

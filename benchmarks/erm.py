@@ -22,7 +22,7 @@ import torch
 import autotransfer as at
 import pool
 import report
-from recordings import RECORDINGS, Recording
+from recordings import RECORDINGS, Recording, tested
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,8 @@ def run(job: Job) -> dict[str, Any]:
     start = time.perf_counter()
     clf.fit(fitted.X, fitted.y, subject=fitted.subject)
     seconds = time.perf_counter() - start
-    scores = {}
-    for who in fold.subjects("test"):
-        one = data.select(subjects=[who])
-        scores[one.subject_names[0]] = clf.score(one.X, one.y)
     return {
-        "test": scores,
+        "test": tested(clf, data, fold),
         "validation": clf.provenance_["scores"]["validation_balanced_accuracy"],
         "epochs": len(clf.history_),
         "best_epoch": clf.best_epoch_,

@@ -53,6 +53,12 @@ RECORDINGS = {
 }
 
 
+def tested(clf: at.CensoredClassifier, data: at.SubjectDataset, fold: Fold) -> dict[str, float]:
+    """Score each of the people who test in a fold."""
+    people = (data.select(subjects=[who]) for who in fold.subjects("test"))
+    return {one.subject_names[0]: clf.score(one.X, one.y) for one in people}
+
+
 def data_folder() -> Path:
     """Find the recordings: AUTOTRANSFER_DATA, or shared/data beside the checkout."""
     given = os.environ.get("AUTOTRANSFER_DATA")

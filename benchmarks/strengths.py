@@ -32,7 +32,7 @@ from autotransfer.report.portrait import shuffled
 from autotransfer.search.space import LARGE, STRENGTHS
 from censors import CENSORS, name_of
 from censors_on_recordings import PROBED, probe
-from recordings import RECORDINGS
+from recordings import RECORDINGS, tested
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from known import network_options
@@ -120,13 +120,9 @@ def run(job: Job) -> dict[str, Any]:
     fitted = np.union1d(fold.train, fold.validation)
     known = data.select(trials=fitted)
     clf.fit(known.X, known.y, subject=subject[fitted])
-    test = {}
-    for who in fold.subjects("test"):
-        one = data.select(subjects=[who])
-        test[one.subject_names[0]] = clf.score(one.X, one.y)
     train = data.select(trials=fold.train)
     return {
-        "test": test,
+        "test": tested(clf, data, fold),
         "validation": clf.provenance_["scores"]["validation_balanced_accuracy"],
         "best_epoch": clf.best_epoch_,
         "leakage": probe(clf.transform(train.X), train, job.measure, job.mode),
