@@ -53,7 +53,7 @@ STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
 # Who validates chooses options and methods, not the epoch: the score by which they choose would
 # be the best of many on that very person. The same options with early stopping stand beside it.
 PATIENCE = {"patience": None}
-EARLY = {"patience": 30, "max_epochs": 300}
+EARLY, LONGER = {"patience": 30}, 4
 # What "batch" stands for; the learning rate goes with the size of a batch.
 OF_THE_BATCH = ("subjects_per_batch", "trials_per_subject", "learning_rate")
 
@@ -113,7 +113,7 @@ def find(
         chosen[option] = max(values, key=lambda v, o=option: value(chosen | {o: v}))  # type: ignore[misc]
     key = json.dumps(chosen, sort_keys=True)
     if early:
-        value(chosen | EARLY)
+        value(chosen | EARLY | {"max_epochs": LONGER * chosen["max_epochs"]})
     rows = [{**row, "chosen": "*" if k == key else ""} for k, row in tried.items()]
     return spelt_out(chosen), rows
 
