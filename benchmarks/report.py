@@ -81,7 +81,9 @@ def finish(
             "processor": platform.processor() or platform.machine(),
             "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         }
-        command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
+        # Files by name: where they lay on one machine says nothing to another.
+        words = (Path(word).name if os.sep in word else word for word in sys.argv)
+        command = " ".join(["python", *words])
         found = {"title": title, "command": command, "rows": list(rows), "machine": machine, **more}
         found["goals"] = [{**goal.__dict__, "kept": goal.kept} for goal in goals]
         args.json.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n")
