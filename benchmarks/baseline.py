@@ -42,7 +42,7 @@ STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
         ("max_epochs", (50,)),
     ),
     "emg": (
-        # 32 x 8 would do as well, but leaves one trial of a person in a class: too few for a penalty.
+        # 32 x 8 would do as well, but leaves a penalty one trial of a person in each class.
         ("batch", ((16, 16, 3e-3), (8, 32, 3e-3))),
         ("normalise", ("train", "trial")),
         ("kernel_seconds", (0.16, 0.08)),
