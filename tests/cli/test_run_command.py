@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import small
 
 from autotransfer.cli.app import app
+from autotransfer.cli.out import working
 from autotransfer.errors import AutoTransferError
 from autotransfer.search.status import read_status
 
@@ -161,6 +163,20 @@ def test_ctrl_c_while_nothing_runs_yet_is_130(study, tmp_path):
     assert process.returncode == 130, said
     assert said.splitlines()[-1] == "Interrupted."
     assert "Traceback" not in said
+
+
+def test_an_interrupt_that_a_library_swallows_is_not_lost():
+    def swallows():
+        with contextlib.suppress(BaseException):  # `try: import extra`, `except: pass`
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    swallows()  # alone, it is gone
+    with pytest.raises(KeyboardInterrupt), working("loading"):
+        swallows()
+    with working("loading"):
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 INTERRUPTED_IN_TEXT = """

@@ -166,7 +166,7 @@ def test_pruned_settings_have_the_scores_of_whole_trainings(tmp_path):
 
 def problem(codes=None, base=None):
     classes, y = np.unique(DATA.y, return_inverse=True)
-    options = {"device": "cpu"}
+    options = {"device": "cpu", "learning_rate": 1e-3}
     codes = y if codes is None else codes
     base = DATA.X if base is None else base
     return Problem(base, None, None, codes, DATA.subject, classes, "data", "problem", options)

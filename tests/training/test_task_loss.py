@@ -95,6 +95,7 @@ def test_learning_rates_of_a_fit():
     clf = CensoredClassifier(
         encoder=Spy(32, 3),
         max_epochs=100,
+        learning_rate=1e-3,
         validation=None,
         random_state=0,
         device="cpu",

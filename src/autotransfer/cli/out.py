@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from rich import box
@@ -48,12 +51,36 @@ def _print(out: Console, words: str, style: str = "") -> None:
 def working(words: str) -> Iterator[None]:
     """Show that something goes on that takes a while and cannot tell how long."""
     err = Console(stderr=True)
-    if err.is_terminal:
-        with err.status(words):
+    with _no_interrupt_is_lost():
+        if err.is_terminal:
+            with err.status(words):
+                yield
+        else:
+            say(f"autotransfer: {words}")
             yield
-    else:
-        say(f"autotransfer: {words}")
+
+
+@contextmanager
+def _no_interrupt_is_lost() -> Iterator[None]:
+    """Interrupt at the end again, where a library has swallowed it, as some do when imported."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
+        return
+    came = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def print_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> None:
