@@ -48,6 +48,7 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
         n_folds=recording.n_folds,
         n_seeds=args.seeds,
         rule=RULE,
+        portraits=False,
         n_jobs=args.workers,
     )
     return auto.fit(data.X, data.y, subject=data.subject)
