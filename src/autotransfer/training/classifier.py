@@ -75,8 +75,8 @@ class CensoredClassifier(SignalEstimator):
         Most epochs. By default as many as make about 1000 steps, at least 20.
     patience : int, optional
         Epochs without a lower validation loss after which training stops; the weights of the least
-        one are kept. None trains all epochs and keeps the last weights: where one person validates,
-        the epoch that suits that person is often a bad one for everybody else.
+        one are kept. None trains all epochs and keeps the last weights, so that the validation
+        score is not the best of many epochs on the very people who validate.
     subjects_per_batch, trials_per_subject : int, optional
         Subjects in a batch, and trials of each of them. By default 8 and 8; when `mode` is
         "conditional", as many trials as the measure needs for a sound estimate in every (subject,
