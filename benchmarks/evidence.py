@@ -4,8 +4,8 @@ Runs AutoTransfer on each data set with the options that `benchmarks/baseline.py
 compares the chosen method with the baseline of the same run, person by person (protocol:
 docs/evidence.md). Killed, the same command goes on. `--csv FILE` gets every score (data set,
 setting, seed, fold, side, person), and all tables are made from that file: `--no-run` makes them
-from what is there, without a training. `--peers FILE` takes the competitors' scores from what
-`benchmarks/peers/peers.py --json` wrote.
+from what is there, without a training. `--peers FILE ...` takes the competitors' scores from
+what `benchmarks/peers/peers.py --json` wrote.
 """
 
 from __future__ import annotations
@@ -99,7 +99,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs") / "evidence")
     parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
-    parser.add_argument("--peers", type=Path, help="what benchmarks/peers/peers.py --json wrote")
+    parser.add_argument(
+        "--peers",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="what benchmarks/peers/peers.py --json wrote",
+    )
     parser.add_argument("--max-epochs", type=int, help="for a try")
     parser.add_argument("--csv", type=Path, help="file of all scores")
     parser.add_argument("--no-run", action="store_true", help="make the tables from --csv alone")
@@ -113,7 +119,7 @@ def main() -> None:
         assert mine.chosen() == str(auto.choice_.setting), "the tables choose as AutoTransfer did"
     there = pd.read_csv(args.csv)["data"].unique()
     tables = [Table.read(args.csv, name) for name in args.dataset if name in there]
-    peers = json.loads(args.peers.read_text())["subjects"] if args.peers else []
+    peers = [one for file in args.peers for one in json.loads(file.read_text())["subjects"]]
     rows = compare(tables, peers)
     tried = rules(tables)
     report.show("What other rules, or fewer seeds, would have chosen", tried)
