@@ -41,6 +41,8 @@ Cell = tuple[str | None, str, float, bool, str]
 """Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
 
 UNCENSORED: Cell = (None, "marginal", 0.0, False, "")
+FOLDS = {"ssvep": 3, "erp": 4, "emg": 2}
+"""Folds that are trained, evenly over all; one of EMG tests three or four people."""
 ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
 """MIGE's score estimators, the default first."""
 
@@ -214,7 +216,7 @@ def fanova(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
-    parser.add_argument("--folds", type=int, default=3, help="how many, evenly over all")
+    parser.add_argument("--folds", type=int, help="how many, evenly over all")
     parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
     parser.add_argument("--max-epochs", type=int, help="for a try")
     parser.add_argument("--workers", type=int, default=2)
@@ -227,7 +229,8 @@ def main() -> None:
         if args.max_epochs is not None:
             options["max_epochs"] = args.max_epochs
         text = json.dumps(options, sort_keys=True)
-        folds = spread(len(RECORDINGS[name].folds(RECORDINGS[name].load())), args.folds)
+        n_folds = len(RECORDINGS[name].folds(RECORDINGS[name].load()))
+        folds = spread(n_folds, args.folds or FOLDS[name])
         # Folds outside, cells inside: a run that is stopped has whole folds of everything.
         todo += [Job(name, *cell, fold, text) for fold in folds for cell in cells()]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
