@@ -10,7 +10,6 @@ FILE: the same command goes on where it was stopped.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,7 @@ import numpy as np
 
 import erm
 import report
-from recordings import RECORDINGS
-
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-from known import network_options
+from recordings import RECORDINGS, network_options
 
 # What is tried, in this order; the first value of each is where the search starts.
 STEPS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
@@ -70,8 +66,7 @@ def jobs(name: str, chosen: dict[str, Any]) -> list[erm.Job]:
     options = network_options(name, spelt_out(chosen))
     del options["normalise"]
     given = json.dumps(options, sort_keys=True)
-    recording = RECORDINGS[name]
-    n = recording.n_folds or len(recording.load().subject_ids)
+    n = RECORDINGS[name].count_folds()
     return [erm.Job(name, chosen["normalise"], fold, 0, given) for fold in range(n)]
 
 

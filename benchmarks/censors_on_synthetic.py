@@ -1,12 +1,12 @@
 """The fifteen censors where the leak is known: do they censor, and do they look at the subject.
 
 `make_leak` puts the class and the subject into different dimensions, so that a latent can hold all
-of one and nothing of the other. Every censor trains at its default settings, the same number of
-steps as the uncensored baseline; leakage probes judge the latents of other trials of the same
-people. In conditional mode the label tells something about the subject, and what it alone tells is
-the level to reach. The placebo is the same training with the subject labels shuffled: a censor that
-uses them must then leave the probe where the uncensored baseline leaves it; one that lowers it all
-the same only compresses the latent.
+of one and nothing of the other. Every censor trains at its default strength and options, as many
+steps (at a learning rate of 0.001) as the uncensored baseline; leakage probes judge the latents of
+other trials of the same people. In conditional mode the label tells something about the subject,
+and what it alone tells is the level to reach. The placebo is the same training with the subject
+labels shuffled: a censor that uses them must then leave the probe where the uncensored baseline
+leaves it; one that lowers it all the same only compresses the latent.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.look import LIGHT, MARKERS, drawing, to_svg
 from evidence_tables import NOTHING, OURS, UNCENSORED, Table
+from strengths import ESTIMATORS
 
 RESULTS = Path(__file__).parent / "results"
 WIDE = 8.4
@@ -54,7 +55,7 @@ def curves(rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str) -> F
                         for row in rows
                         if (row["data"], row["censor"]) == (name, f"{measure} {mode}")
                         and row["placebo"] == placebo
-                        and row["estimator"] in ("", "tikhonov")
+                        and row["estimator"] in ("", ESTIMATORS[0])
                     ]
                     if mine:
                         ax.plot(

@@ -46,7 +46,7 @@ def jobs(names: list[str], seed: int, options: dict[str, Any], all_kinds: bool) 
     """All trainings of some data sets."""
     for name in names:
         recording = RECORDINGS[name]
-        n = recording.n_folds or len(recording.load().subject_ids)
+        n = recording.count_folds()
         for kind in recording.normalisers if all_kinds else recording.normalisers[:1]:
             for fold in range(n):
                 yield Job(name, kind, fold, seed, json.dumps(options, sort_keys=True))

@@ -11,7 +11,6 @@ what `benchmarks/peers/peers.py --json` wrote.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,19 +25,14 @@ from autotransfer.search.selection import Scored
 from autotransfer.search.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
 from evidence_tables import RULE, Table, compare, goals, rules
-from recordings import RECORDINGS
-
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-from known import network_options
+from recordings import RECORDINGS, network_options, read_options
 
 
 def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransfer:
     """Run AutoTransfer on a data set, or go on with it."""
     recording = RECORDINGS[name]
     data = recording.load()
-    options = network_options(name, chosen)
-    if args.max_epochs is not None:
-        options["max_epochs"] = args.max_epochs
+    options = network_options(name, chosen, args.max_epochs)
     auto = at.AutoTransfer(
         args.budget,
         n_settings=args.settings,
@@ -111,7 +105,7 @@ def main() -> None:
     parser.add_argument("--no-run", action="store_true", help="make the tables from --csv alone")
     args = parser.parse_args()
     args.csv = args.csv or args.out / "scores.csv"
-    chosen = json.loads(args.options.read_text())["chosen"] if args.options else {}
+    chosen = read_options(args.options)
     for name in () if args.no_run else args.dataset:
         auto = run(name, args, chosen.get(name))
         put(args.csv, name, csv_rows(name, cross_validated(args.out / name)))

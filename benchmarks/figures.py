@@ -55,7 +55,8 @@ TABLES = {
          "gain se", "probe", "probe uncensored", "chance"),
     ),
     "batch_norm_momentum": (
-        "Momentum of batch norm in EEGNet (braindecode has 0.01, we have 0.1), at most 60 epochs.",
+        "Momentum of batch norm in EEGNet (braindecode has 0.01, we have 0.1), at most 60 epochs, "
+        "learning rate 0.001, patience 30.",
         ("data", "momentum", "mean", "lower quartile", "worst", "paired Wilcoxon p"),
     ),
     "eegnet_step": (
@@ -69,13 +70,15 @@ TABLES = {
         ("channels x times, batch", "bare ms", "fit ms", "fit / bare"),
     ),
     "censors_on_synthetic": (
-        "The censors at their default settings on a known leak (`make_leak`): accuracy of the task "
+        "The censors at their default strengths and options on a known leak (`make_leak`, learning "
+        "rate 0.001): accuracy of the task "
         "and of the best subject probe on the latent (z1 in complementary mode, where z2 should "
         "keep it), and of that probe after training with shuffled subject labels (placebo).",
         ("censor", "task", "probe", "probe sd", "chance", "z2", "placebo"),
     ),
     "censors_on_recordings": (
-        "The censors at their default settings on real recordings, 5 grouped folds: balanced "
+        "The censors at their default strengths and options on real recordings (learning rate "
+        "0.001, patience 30), 5 grouped folds: balanced "
         "accuracy on people never seen, and accuracy of the best subject probe on the latent of "
         "the training subjects beside that of the uncensored latent.",
         ("data", "censor", "accuracy", "sd", "lower quartile", "probed", "probe", "uncensored",

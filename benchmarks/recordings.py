@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,10 @@ class Recording:
         data = at.load(data_folder() / self.name / f"{self.name}.npz")
         return data if self.labels is None else data.select(labels=self.labels)
 
+    def count_folds(self) -> int:
+        """Count its folds."""
+        return self.n_folds or len(self.load().subject_ids)
+
     def folds(self, data: at.SubjectDataset) -> list[Fold]:
         """Fold it as AutoTransfer does with the same `n_folds`: one person or group each."""
         return list(at.SubjectFolds(self.n_folds).folds(data.subject))
@@ -51,6 +58,57 @@ RECORDINGS = {
         n_folds=10,
     ),
 }
+
+
+OF_THE_ENCODER = ("kernel_seconds", "F1", "drop_prob")
+
+
+def network_options(
+    name: str, chosen: Mapping[str, Any] | None = None, max_epochs: int | None = None
+) -> dict[str, Any]:
+    """Options of every network of a data set: the recording's own, or those that were chosen.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    chosen : mapping, optional
+        Its part of "chosen" in what ``benchmarks/baseline.py --json`` writes.
+    max_epochs : int, optional
+        Fewer epochs, for a try.
+
+    Returns
+    -------
+    dict
+        Of `CensoredClassifier`.
+    """
+    recording = RECORDINGS[name]
+    options = {
+        "normalise": recording.normalisers[0],
+        "encoder_options": dict(recording.encoder_options),
+        **recording.options,
+    }
+    chosen = chosen or {}
+    encoder = {option: chosen[option] for option in OF_THE_ENCODER if option in chosen}
+    if "kernel_seconds" in encoder:
+        # The recording's own length in samples would stand beside the one in seconds.
+        encoder["kernel_length"] = None
+    rest = {option: value for option, value in chosen.items() if option not in OF_THE_ENCODER}
+    fewer = {} if max_epochs is None else {"max_epochs": max_epochs}
+    encoder = {**options["encoder_options"], **encoder}
+    return {**options, **rest, **fewer, "encoder_options": encoder}
+
+
+def read_options(path: Path | None) -> dict[str, Any]:
+    """Read the options of the networks: {data set: {option: value}}, or a report that has them."""
+    if path is None:
+        return {}
+    found: dict[str, Any] = json.loads(path.read_text())
+    chosen: dict[str, Any] = found.get("chosen", found)
+    unknown = sorted(set(chosen) - set(RECORDINGS))
+    if unknown:
+        sys.exit(f"{path} has options of {', '.join(unknown)}; known are {', '.join(RECORDINGS)}.")
+    return chosen
 
 
 def tested(clf: at.CensoredClassifier, data: at.SubjectDataset, fold: Fold) -> dict[str, float]:

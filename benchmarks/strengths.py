@@ -12,7 +12,6 @@ explain, they do not select. Finished trainings are kept in --keep FILE.
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,10 +31,7 @@ from autotransfer.report.portrait import shuffled
 from autotransfer.search.space import LARGE, STRENGTHS
 from censors import CENSORS, name_of
 from censors_on_recordings import PROBED, probe
-from recordings import RECORDINGS, tested
-
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-from known import network_options
+from recordings import RECORDINGS, network_options, read_options, tested
 
 Cell = tuple[str | None, str, float, bool, str]
 """Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
@@ -222,15 +218,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
     args = parser.parse_args()
-    chosen = json.loads(args.options.read_text())["chosen"] if args.options else {}
+    chosen = read_options(args.options)
     todo = []
     for name in args.dataset:
-        options = network_options(name, chosen.get(name))
-        if args.max_epochs is not None:
-            options["max_epochs"] = args.max_epochs
+        options = network_options(name, chosen.get(name), args.max_epochs)
         text = json.dumps(options, sort_keys=True)
-        n_folds = len(RECORDINGS[name].folds(RECORDINGS[name].load()))
-        folds = spread(n_folds, args.folds or FOLDS[name])
+        folds = spread(RECORDINGS[name].count_folds(), args.folds or FOLDS[name])
         # Folds outside, cells inside: a run that is stopped has whole folds of everything.
         todo += [Job(name, *cell, fold, text) for fold in folds for cell in cells()]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)

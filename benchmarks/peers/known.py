@@ -11,14 +11,11 @@ import numpy.typing as npt
 
 import autotransfer as at
 from autotransfer.data.splits import Fold
-from recordings import RECORDINGS
 
 Array = npt.NDArray[Any]
 
 Model = Callable[[Array], Array]
 """Signals (n, C, T) of one person -> predicted labels (n,)."""
-
-OF_THE_ENCODER = ("kernel_seconds", "F1", "drop_prob")
 
 
 @dataclass(frozen=True)
@@ -73,34 +70,3 @@ class Known:
                 **options,
             },
         )
-
-
-def network_options(name: str, chosen: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Options of every network of a data set: the recording's own, or those that were chosen.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    chosen : mapping, optional
-        Its part of "chosen" in what ``benchmarks/baseline.py --json`` writes.
-
-    Returns
-    -------
-    dict
-        Of `CensoredClassifier`.
-    """
-    recording = RECORDINGS[name]
-    options = {
-        "normalise": recording.normalisers[0],
-        "encoder_options": dict(recording.encoder_options),
-        **recording.options,
-    }
-    if chosen is None:
-        return options
-    encoder = {option: chosen[option] for option in OF_THE_ENCODER if option in chosen}
-    if "kernel_seconds" in encoder:
-        # The recording's own length in samples would stand beside the one in seconds.
-        encoder["kernel_length"] = None
-    rest = {option: value for option, value in chosen.items() if option not in OF_THE_ENCODER}
-    return {**options, **rest, "encoder_options": {**options["encoder_options"], **encoder}}

@@ -19,14 +19,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from known import network_options
 from methods import METHODS, NOTHING
 from peer_work import Job, run
 
 import pool
 import report
 from autotransfer.search.selection import RULES
-from recordings import RECORDINGS
+from recordings import RECORDINGS, network_options, read_options
 
 RULE = RULES["lower_quartile"]
 
@@ -114,18 +113,6 @@ def subject_rows(
     ]
 
 
-def read_options(path: Path | None) -> dict[str, Any]:
-    """Read the options of the networks: {data set: {option: value}}, or a report that has them."""
-    if path is None:
-        return {}
-    found: dict[str, Any] = json.loads(path.read_text())
-    chosen: dict[str, Any] = found.get("chosen", found)
-    unknown = sorted(set(chosen) - set(RECORDINGS))
-    if unknown:
-        sys.exit(f"{path} has options of {', '.join(unknown)}; known are {', '.join(RECORDINGS)}.")
-    return chosen
-
-
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
@@ -144,10 +131,8 @@ def main() -> None:
     plans: dict[tuple[str, str], tuple[str, int]] = {}
     first: list[Job] = []
     for name in args.dataset:
-        options = network_options(name, chosen.get(name))
-        if args.max_epochs:
-            options["max_epochs"] = args.max_epochs
-        n_folds = len(RECORDINGS[name].folds(RECORDINGS[name].load()))
+        options = network_options(name, chosen.get(name), args.max_epochs)
+        n_folds = RECORDINGS[name].count_folds()
         n_folds = min(n_folds, args.folds or n_folds)
         for method in args.method:
             plans[name, method] = (json.dumps(options, sort_keys=True), n_folds)

@@ -36,6 +36,9 @@ from autotransfer.training.network import Network
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
+SUBJECTS, TRIALS = 8, 8
+"""Of the batches of the uncensored baseline, by default."""
+
 STEPS, LEAST_EPOCHS = 1000, 20
 """How long to train by default: the three sets of recordings in benchmarks/baseline.py have 750 to
 960 steps, in 25 to 80 epochs."""
@@ -102,9 +105,9 @@ def batch_shape(estimator: Any, n_classes: int) -> tuple[int, int]:
     trials = estimator.trials_per_subject
     if trials is None:
         cell = 1 if estimator.measure is None else lookup_measure(estimator.measure).good_cell
-        trials = max(8, cell * (n_classes if estimator.mode == "conditional" else 1))
+        trials = max(TRIALS, cell * (n_classes if estimator.mode == "conditional" else 1))
     subjects = estimator.subjects_per_batch
-    return int(subjects or max(4, min(8, 128 // trials))), int(trials)
+    return int(subjects or max(4, min(SUBJECTS, 128 // trials))), int(trials)
 
 
 def epochs(estimator: Any, n_trials: int) -> int:
@@ -114,7 +117,7 @@ def epochs(estimator: Any, n_trials: int) -> int:
     """
     if estimator.max_epochs is not None:
         return int(estimator.max_epochs)
-    rows = (estimator.subjects_per_batch or 8) * (estimator.trials_per_subject or 8)
+    rows = (estimator.subjects_per_batch or SUBJECTS) * (estimator.trials_per_subject or TRIALS)
     return max(LEAST_EPOCHS, round(STEPS / math.ceil(n_trials / rows)))
 
 
