@@ -3,9 +3,10 @@
 Runs AutoTransfer on each data set with the options that `benchmarks/baseline.py` chose, and
 compares the chosen method with the baseline of the same run, person by person (protocol:
 docs/evidence.md). Killed, the same command goes on. `--csv FILE` gets every score (data set,
-setting, seed, fold, side, person), and all tables are made from that file: `--no-run` makes them
-from what is there, without a training. `--peers FILE ...` takes the competitors' scores from
-what `benchmarks/peers/peers.py --json` wrote.
+setting, seed, fold, side, person), and all tables are made from that file. `--no-run` makes them
+without a training: from the seeds that are whole of a run that was stopped, else from the file
+alone; the table says how many seeds that were. `--peers FILE ...` takes the competitors' scores
+from what `benchmarks/peers/peers.py --json` wrote.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from autotransfer.search.driver import scored
 from autotransfer.search.selection import Scored
 from autotransfer.search.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
-from evidence_tables import RULE, Table, compare, goals, rules
+from evidence_tables import RULE, Table, compare, goals, in_short, rules
 from recordings import RECORDINGS, network_options, read_options
 
 
@@ -49,16 +50,29 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
 
 
 def cross_validated(folder: Path) -> dict[Setting, list[Scored]]:
-    """Scores of every candidate on every fold with every seed."""
+    """Scores of every candidate on every fold, with the seeds that are whole."""
     _, ledger = open_run(folder)
     with ledger:
-        wanted = {json.dumps(t.to_json(), sort_keys=True) for t in crossval_trials(ledger) or ()}
+        seeds = {key(trial.to_json()): trial.seed for trial in crossval_trials(ledger) or ()}
         entries = [e for stage in ("search", "crossval") for e in ledger.entries(stage)]
+    done = {key(e.definition): scored(e) for e in entries if e.state == "done"}
+    return of_whole_seeds(seeds, done)
+
+
+def key(definition: Mapping[str, Any]) -> str:
+    """Identity of a training."""
+    return json.dumps(definition, sort_keys=True)
+
+
+def of_whole_seeds(
+    seeds: Mapping[str, int], done: Mapping[str, Scored]
+) -> dict[Setting, list[Scored]]:
+    """Leave out the seeds that miss a training: half a seed would compare different people."""
+    parts = {seed for training, seed in seeds.items() if training not in done}
     found: dict[Setting, list[Scored]] = {}
-    for entry in entries:
-        if json.dumps(entry.definition, sort_keys=True) in wanted and entry.state == "done":
-            one = scored(entry)
-            found.setdefault(one.setting, []).append(one)
+    for training, seed in seeds.items():
+        if seed not in parts:
+            found.setdefault(done[training].setting, []).append(done[training])
     return found
 
 
@@ -102,15 +116,18 @@ def main() -> None:
     )
     parser.add_argument("--max-epochs", type=int, help="for a try")
     parser.add_argument("--csv", type=Path, help="file of all scores")
-    parser.add_argument("--no-run", action="store_true", help="make the tables from --csv alone")
+    parser.add_argument("--no-run", action="store_true", help="make the tables, train nothing")
     args = parser.parse_args()
     args.csv = args.csv or args.out / "scores.csv"
     chosen = read_options(args.options)
-    for name in () if args.no_run else args.dataset:
-        auto = run(name, args, chosen.get(name))
-        put(args.csv, name, csv_rows(name, cross_validated(args.out / name)))
-        mine = Table.read(args.csv, name)
-        assert mine.chosen() == str(auto.choice_.setting), "the tables choose as AutoTransfer did"
+    for name in args.dataset:
+        auto = None if args.no_run else run(name, args, chosen.get(name))
+        found = cross_validated(args.out / name) if (args.out / name).is_dir() else {}
+        if found:
+            put(args.csv, name, csv_rows(name, found))
+        if auto is not None:
+            mine = Table.read(args.csv, name).chosen()
+            assert mine == str(auto.choice_.setting), "the tables choose as AutoTransfer did"
     there = pd.read_csv(args.csv)["data"].unique()
     tables = [Table.read(args.csv, name) for name in args.dataset if name in there]
     peers = [one for file in args.peers for one in json.loads(file.read_text())["subjects"]]
@@ -122,6 +139,7 @@ def main() -> None:
         "AutoTransfer against the uncensored baseline",
         rows,
         goals(rows),
+        short=in_short(rows),
         rules=tried,
         gains=[{"data": table.name, **table.where_gained()} for table in tables],
     )

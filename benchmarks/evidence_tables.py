@@ -184,6 +184,19 @@ def peer_rows(name: str, peers: Sequence[Mapping[str, Any]], base: Scores) -> li
     return sorted(rows, key=lambda one: one["uses"] != NOTHING)
 
 
+def in_short(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Keep the baseline, AutoTransfer's choice, and the best competitor of each kind."""
+    kept = []
+    for name in dict.fromkeys(one["data"] for one in rows):
+        mine = [one for one in rows if one["data"] == name]
+        kept += [one for one in mine if one["method"].startswith((UNCENSORED, f"{OURS}:"))]
+        rivals = [one for one in mine if not one["method"].startswith((UNCENSORED, OURS))]
+        for uses in dict.fromkeys(one["uses"] for one in rivals):
+            kind = [one for one in rivals if one["uses"] == uses]
+            kept.append(max(kind, key=lambda one: one["lower quartile"]))
+    return kept
+
+
 def rules(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """Tell what other rules, or fewer seeds, would have chosen, and how that would have tested."""
     ways: list[tuple[str, dict[str, Any]]] = [

@@ -47,6 +47,30 @@ TABLES = {
         ("data", "method", "uses", "seeds", "mean", "sd", "lower quartile", "worst", "difference",
          "95 % interval", "p", "p, Holm", "gained / lost"),
     ),
+    "evidence_in_short": (
+        "AutoTransfer, the uncensored baseline, and the best competitors by lower quartile, on "
+        "people never seen (balanced accuracy, mean over seeds; differences from the baseline, "
+        "person by person, with a bootstrap interval and the paired Wilcoxon test).",
+        ("data", "method", "uses", "seeds", "mean", "sd", "lower quartile", "difference",
+         "95 % interval", "p", "p, Holm"),
+    ),
+    "rules": (
+        "What other rules of choice, margins over the baseline, or fewer seeds would have chosen "
+        "from the same validation scores, and the difference of its test scores (of all seeds) "
+        "from the baseline's: of the means and of the lower quartiles.",
+        ("data", "rule", "seeds", "chosen", "difference", "of quartiles"),
+    ),
+    "gains": (
+        "Do those gain whose baseline is worst? Rank correlation over people of the baseline's "
+        "score (one seed) and the gain of the chosen method (the other seeds), each seed in turn; "
+        "negative means yes.",
+        ("data", "setting", "spearman"),
+    ),
+    "importances": (
+        "What matters among the censors (fANOVA, share of the variance over the settings below): "
+        "for the gain on people never seen, and for what a probe finds of the person.",
+        None,
+    ),
     "strengths": (
         "Every censor against its strength, on some folds: gain over the uncensored baseline on "
         "the same people, accuracy of the best subject probe, and both with shuffled subject "
@@ -101,12 +125,18 @@ TABLES = {
     "batches": ("Drawing a batch of 8 subjects x 16 trials (`SubjectBatches`).", None),
 }  # fmt: skip
 
-PARTS = {"chosen_baseline": ("baseline", "chosen")}
-"""Tables that are part of another one's file: the file, and the column that marks their rows."""
+PARTS = {
+    "chosen_baseline": ("baseline", "rows", "chosen"),
+    "evidence_in_short": ("evidence", "short", ""),
+    "rules": ("evidence", "rules", ""),
+    "gains": ("evidence", "gains", ""),
+    "importances": ("strengths", "importances", ""),
+}
+"""Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
-EVIDENCE = ("baseline", "evidence", "strengths")
+EVIDENCE = ("baseline", "evidence", "rules", "gains", "importances", "strengths")
 PAGES = {
-    "README.md": ("eegnet_step", "chosen_baseline"),
+    "README.md": ("eegnet_step", "chosen_baseline", "evidence_in_short"),
     "docs/figures.md": tuple(name for name in TABLES if name not in (*EVIDENCE, *PARTS)),
     "docs/evidence.md": EVIDENCE,
 }
@@ -135,7 +165,7 @@ def figures(names: tuple[str, ...]) -> str:
     parts = []
     for name in names:
         words, columns = TABLES[name]
-        source, marked = PARTS.get(name, (name, ""))
+        source, entry, marked = PARTS.get(name, (name, "rows", ""))
         file = RESULTS / f"{source}.json"
         if file.exists():
             # Files of earlier runs have NaN where there is null now.
@@ -143,7 +173,7 @@ def figures(names: tuple[str, ...]) -> str:
             machine = ", ".join(f"{k} {v}" for k, v in found["machine"].items())
             command = f"`python benchmarks/{source}.py` ({machine})"
             # Where a benchmark has goals for some of its rows, the others are in its file only.
-            rows = [r for r in found["rows"] if r.get("goal", 0.0) is not None]
+            rows = [r for r in found[entry] if r.get("goal", 0.0) is not None]
             rows = [r for r in rows if not marked or r[marked]]
             parts.append(f"{words}\n{command}:\n\n{table(rows, columns)}")
     return "\n\n".join(parts)

@@ -8,7 +8,7 @@ import pytest
 
 from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
-from evidence import csv_rows, put
+from evidence import csv_rows, of_whole_seeds, put
 from evidence_tables import UNCENSORED, Table, compare, goals, holm, row, rules
 
 PEOPLE = [f"p{i}" for i in range(8)]
@@ -54,6 +54,18 @@ def test_the_table_chooses_as_the_library_does(seed):
     found = scores(seed, 2)
     chosen = choose(list(found), [one for mine in found.values() for one in mine], 8, 2)
     assert table(seed, 2).chosen() == str(chosen.setting)
+
+
+def test_a_seed_that_is_not_whole_is_left_out():
+    done = {f"{s} {t.fold} {t.seed}": t for s, mine in scores(0, 3).items() for t in mine}
+    seeds = {name: one.seed for name, one in done.items()}
+    whole = of_whole_seeds(seeds, done)
+    assert whole == scores(0, 3)
+    lost = next(name for name, seed in seeds.items() if seed == 2)
+    part = of_whole_seeds(seeds, {name: one for name, one in done.items() if name != lost})
+    expected = {s: [t for t in mine if t.seed != 2] for s, mine in whole.items()}
+    assert part == expected
+    assert of_whole_seeds(seeds, {}) == {}
 
 
 @pytest.mark.parametrize("seed", range(5))
