@@ -25,7 +25,7 @@ from autotransfer.search.driver import scored
 from autotransfer.search.selection import Scored
 from autotransfer.search.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
-from evidence_tables import RULE, Table, compare, goals, in_short, rules
+from evidence_tables import RULE, Table, compare, goals, in_short, limits, rules
 from recordings import RECORDINGS, network_options, read_options
 
 
@@ -140,6 +140,7 @@ def main() -> None:
         rows,
         goals(rows),
         short=in_short(rows),
+        candidates=limits(tables),
         rules=tried,
         gains=[{"data": table.name, **table.where_gained()} for table in tables],
     )

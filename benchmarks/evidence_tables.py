@@ -221,6 +221,45 @@ def rules(tables: Sequence[Table]) -> list[dict[str, Any]]:
     return rows
 
 
+def limits(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Tell how large the differences between candidates are beside those between seeds.
+
+    Every candidate's difference from the baseline; the best of them, which nobody could have known
+    beforehand, bounds what any rule of choice can gain. Beside it, how far apart two seeds of the
+    same baseline are: a difference below that is no news from one seed.
+    """
+    rows = []
+    for table in tables:
+        base = table.of(UNCENSORED, "test")
+        single = [list(table.of(UNCENSORED, "test", [seed]).values()) for seed in table.seeds]
+        several = len(single) > 1
+        between = {
+            "seeds apart, mean": apart([float(np.mean(one)) for one in single])
+            if several
+            else None,
+            "seeds apart, quartile": (
+                apart([float(np.percentile(one, 25)) for one in single]) if several else None
+            ),
+        }
+        for setting in table.settings[1:]:
+            made = row(table.name, setting, table.of(setting, "test"), base)
+            held = list(table.of(setting, "validation").values())
+            rows.append(
+                {"data": table.name, "candidate": setting, "seeds": len(table.seeds)}
+                | {"chosen": "*" if setting == table.chosen() else ""}
+                | {"validation quartile": float(np.percentile(held, 25))}
+                | {name: made[name] for name in ("mean", "lower quartile", "difference")}
+                | {"95 % interval": made["95 % interval"], "p": made["p"], **between}
+            )
+    return rows
+
+
+def apart(values: Sequence[float]) -> float:
+    """Mean distance of two of the values."""
+    pairs = [abs(a - b) for i, a in enumerate(values) for b in values[:i]]
+    return float(np.mean(pairs))
+
+
 def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
     """Give what the comparison should show."""
     made, ahead, rivals = [], 0, 0

@@ -54,6 +54,13 @@ TABLES = {
         ("data", "method", "uses", "seeds", "mean", "sd", "lower quartile", "difference",
          "95 % interval", "p", "p, Holm"),
     ),
+    "candidates": (
+        "Every candidate of the cross-validation, * the chosen one. The best difference, which "
+        "nobody could have known beforehand, bounds what any rule of choice gains. 'Seeds apart' "
+        "is how far two seeds of the same uncensored baseline are from each other.",
+        ("data", "candidate", "chosen", "seeds", "validation quartile", "mean", "lower quartile",
+         "difference", "95 % interval", "p", "seeds apart, mean", "seeds apart, quartile"),
+    ),
     "rules": (
         "What other rules of choice, margins over the baseline, or fewer seeds would have chosen "
         "from the same validation scores, and the difference of its test scores (of all seeds) "
@@ -128,13 +135,14 @@ TABLES = {
 PARTS = {
     "chosen_baseline": ("baseline", "rows", "chosen"),
     "evidence_in_short": ("evidence", "short", ""),
+    "candidates": ("evidence", "candidates", ""),
     "rules": ("evidence", "rules", ""),
     "gains": ("evidence", "gains", ""),
     "importances": ("strengths", "importances", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
-EVIDENCE = ("baseline", "evidence", "rules", "gains", "importances", "strengths")
+EVIDENCE = ("baseline", "evidence", "candidates", "rules", "gains", "importances", "strengths")
 PAGES = {
     "README.md": ("eegnet_step", "chosen_baseline", "evidence_in_short"),
     "docs/figures.md": tuple(name for name in TABLES if name not in (*EVIDENCE, *PARTS)),

@@ -9,7 +9,7 @@ import pytest
 from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
 from evidence import csv_rows, of_whole_seeds, put
-from evidence_tables import UNCENSORED, Table, compare, goals, holm, row, rules
+from evidence_tables import UNCENSORED, Table, apart, compare, goals, holm, limits, row, rules
 
 PEOPLE = [f"p{i}" for i in range(8)]
 CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]
@@ -102,6 +102,18 @@ def test_test_scores_choose_nothing(seed):
         assert other.chosen(rule) == given.chosen(rule)
     assert [one["chosen"] for one in rules([other])] == [one["chosen"] for one in rules([given])]
     assert other.where_gained()["setting"] == given.where_gained()["setting"]
+
+
+def test_how_far_seeds_are_apart():
+    assert apart([1.0, 2.0, 4.0]) == pytest.approx(2.0)
+    given = table(0, 3)
+    means = given.scores[given.scores["side"] == "test"].groupby(["setting", "seed"])
+    means = means["balanced_accuracy"].mean()[UNCENSORED]
+    found = limits([given])
+    assert [one["candidate"] for one in found] == given.settings[1:]
+    wanted = np.mean([abs(means[0] - means[1]), abs(means[0] - means[2]), abs(means[1] - means[2])])
+    assert found[0]["seeds apart, mean"] == pytest.approx(wanted)
+    assert limits([table(0)])[0]["seeds apart, mean"] is None  # one seed does not tell
 
 
 def test_a_margin_keeps_the_baseline():
