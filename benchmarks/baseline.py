@@ -17,6 +17,7 @@ import numpy as np
 
 import erm
 import report
+from autotransfer.report.statistics import paired
 from recordings import RECORDINGS, network_options
 
 # What is tried, in this order; the first value of each is where the search starts.
@@ -91,11 +92,13 @@ def find(
     """Choose the options of a data set one by one; `early` adds early stopping for comparison."""
     chosen = {option: values[0] for option, values in STEPS[name]}
     tried: dict[str, dict[str, Any]] = {}
+    people: dict[str, dict[str, float]] = {}
 
     def value(options: dict[str, Any]) -> float:
         key = json.dumps(options, sort_keys=True)
         if key not in tried:
             done = erm.run_all(jobs(name, options), keep, workers)
+            people[key] = {who: s for r in done.values() for who, s in r["test"].items()}
             tried[key] = {
                 "data": name,
                 **spelt_out(options),
@@ -110,7 +113,12 @@ def find(
     key = json.dumps(chosen, sort_keys=True)
     if early:
         value(chosen | EARLY | {"max_epochs": LONGER * chosen["max_epochs"]})
-    rows = [{**row, "chosen": "*" if k == key else ""} for k, row in tried.items()]
+    rows = []
+    for k, row in tried.items():
+        beside = paired(people[k], people[key])
+        assert beside is not None
+        more = {"from the chosen": beside.difference.value, "p": beside.p}
+        rows.append({**row, **more, "chosen": "*" if k == key else ""})
     return spelt_out(chosen), rows
 
 

@@ -26,11 +26,12 @@ TABLES = {
     ),
     "baseline": (
         "The uncensored baseline of the evidence: options chosen one after the other by the mean "
-        "validation score (*). Test scores stand beside it and chose nothing. Where there is a "
-        "patience, training was stopped by the person who validates, for comparison.",
+        "validation score (*). Test scores stand beside it and chose nothing, with their "
+        "difference from the chosen options' person by person (paired Wilcoxon p, one seed). Where "
+        "there is a patience, training was stopped by the person who validates, for comparison.",
         ("data", "chosen", "normalise", "kernel_seconds", "F1", "drop_prob", "subjects_per_batch",
          "trials_per_subject", "learning_rate", "epochs", "patience", "validation", "test",
-         "test sd", "test quartile"),
+         "test sd", "test quartile", "from the chosen", "p"),
     ),
     "chosen_baseline": (
         "Uncensored EEGNet on people it has never seen (balanced accuracy; each fold validates on "

@@ -55,11 +55,15 @@ def show(title: str, rows: Sequence[dict[str, Any]]) -> None:
     """Print a table."""
     table = Table(title=title)
     for column in rows[0]:
-        table.add_column(column, justify="right" if _number(rows[0][column]) else "left")
+        table.add_column(
+            column,
+            justify="right" if _number(rows[0][column]) else "left",
+            overflow="fold",  # a figure that is cut is none
+        )
     for row in rows:
         table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()))
     # A log file has no width; tables must not be folded in it.
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    Console(width=None if sys.stdout.isatty() else 400).print(table)
 
 
 def finish(
