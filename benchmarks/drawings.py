@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from matplotlib.figure import Figure
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.look import LIGHT, MARKERS, drawing, to_svg
 from evidence_tables import NOTHING, OURS, UNCENSORED, Table
+from recordings import RECORDINGS
 from strengths import ESTIMATORS
 
 RESULTS = Path(__file__).parent / "results"
@@ -86,7 +88,7 @@ def methods(rows: Sequence[dict[str, Any]]) -> Figure:
     """Draw mean and lower quartile of every method, data set by data set."""
     names = list(dict.fromkeys(row["data"] for row in rows))
     most = max(sum(row["data"] == name for row in rows) for name in names)
-    made = Figure((WIDE, 0.26 * most * len(names) + 1), layout="constrained")
+    made = Figure((WIDE, 0.3 * most * len(names) + 1.5), layout="constrained")
     axes = made.subplots(len(names), 1, squeeze=False)[:, 0]
     for ax, name in zip(axes, names, strict=True):
         mine = [row for row in rows if row["data"] == name][::-1]
@@ -102,9 +104,11 @@ def methods(rows: Sequence[dict[str, Any]]) -> Figure:
         for column in ("mean", "lower quartile"):
             ax.axvline(base[column], color=LIGHT.faint, zorder=0)
         labels = [row["method"] + ("" if row["uses"] == NOTHING else " *") for row in mine]
-        ax.set_yticks(at, labels)
-        ax.set_title(f"{name}: mean (circle) and lower quartile (triangle) over people")
-    axes[-1].set_xlabel("balanced accuracy; * uses unlabelled data of the new person")
+        ax.set_yticks(at, [textwrap.fill(label, 42) for label in labels])
+        ax.set_ylim(-0.6, len(mine) - 0.4)
+        ax.set_title(name)
+    made.suptitle("Mean (circle) and lower quartile (triangle) over people never seen")
+    made.supxlabel("balanced accuracy; * uses unlabelled data of the new person")
     return made
 
 
@@ -131,7 +135,8 @@ def _rows(text: bytes) -> list[dict[str, Any]]:
 
 def _tables(text: bytes) -> list[Table]:
     scores = pd.read_csv(io.BytesIO(text), dtype={"person": str})
-    return [Table(str(name), mine) for name, mine in scores.groupby("data", sort=False)]
+    found = {str(name): mine for name, mine in scores.groupby("data")}
+    return [Table(name, found[name]) for name in RECORDINGS if name in found]
 
 
 DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import conv1d
 
-from autotransfer.encoder.temporal import TemporalConv
+from autotransfer.encoder.temporal import BLOCK, TemporalConv
 
 
 def draw(n_filters, n_signals, n_times, kernel_length, dtype=torch.float64, seed=0):
@@ -49,10 +49,10 @@ def test_any_lengths(n_filters, n_signals, n_times, kernel_length):
 
 
 @pytest.mark.parametrize("kernel_length", [1, 2, 63, 64, 65, 500])
-@pytest.mark.parametrize("n_times", [511, 512, 513, 777, 1100])
+@pytest.mark.parametrize("n_times", [2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK - 1, 512, 777, 1100])
 def test_several_blocks(n_times, kernel_length):
     conv = TemporalConv(2, n_times, kernel_length)
-    assert len(conv.blocks) == conv.n_out // 256
+    assert len(conv.blocks) == conv.n_out // BLOCK > 1
     check(conv, *draw(2, 3, n_times, kernel_length))
 
 

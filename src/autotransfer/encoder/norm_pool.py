@@ -12,9 +12,9 @@ from torch import Tensor
 
 Array = npt.NDArray[Any]
 
-BLOCK = 512
-"""Time points in a block of pooling: one product up to here, so that longer windows cost no more
-per time point."""
+BLOCK = 128
+"""Time points in a block of pooling: one product up to here. Longer blocks multiply more zeros: 512
+took 5.0 ms for 8192 signals of 201, 128 takes 3.7, 64 takes 4.5."""
 
 
 @dataclass
