@@ -1,7 +1,8 @@
-"""What uses unlabelled signals of the new person: Euclidean alignment, batch-norm statistics."""
+"""What makes people alike by their own unlabelled signals, and what imitates their differences."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,27 @@ def euclidean_alignment(X: Array) -> Array:
     return ((vectors * scale) @ vectors.T @ centred).astype(np.float32)
 
 
-def aligned(data: at.SubjectDataset) -> Array:
-    """Align the trials of every subject of a data set by its own mean covariance."""
+def own_scale(X: Array) -> Array:
+    """Divide every channel by its standard deviation over all trials (n, C, T) of one person."""
+    centred = np.asarray(X, np.float32)
+    centred = centred - centred.mean(2, keepdims=True)
+    scale = np.sqrt(np.mean(centred**2, (0, 2), dtype=np.float64))[:, None]
+    return (centred / np.where(scale > 0, scale, 1)).astype(np.float32)
+
+
+def by_subject(data: at.SubjectDataset, way: Callable[[Array], Array]) -> Array:
+    """Change the trials of every subject of a data set by themselves."""
     X = np.empty(data.trials.shape, np.float32)
     for who in data.subject_ids:
         trials = np.flatnonzero(data.subject == who)
-        X[trials] = euclidean_alignment(data.trials[trials])
+        X[trials] = way(data.trials[trials])
     return X
+
+
+def random_gains(X: Array, spread: float, seed: int) -> Array:
+    """Multiply every channel of every trial (n, C, T) by exp(spread x a normal number)."""
+    drawn = np.random.default_rng(seed).standard_normal(X.shape[:2])
+    return (X * np.exp(spread * drawn)[..., None]).astype(np.float32)
 
 
 def with_statistics_of(clf: at.CensoredClassifier, X: Any) -> Array:

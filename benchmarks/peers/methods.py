@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import align
+import numpy as np
 import subject_loop
 from coral import CORAL
 from known import Array, Known, Model
@@ -68,13 +69,33 @@ def euclidean(known: Known, new: New, *, normalise: str) -> Model:
     """Fit the uncensored baseline on aligned signals, which may be normalised once more."""
     more = {} if normalise == "as chosen" else {"normalise": normalise}
     clf = known.classifier(**more)
-    clf.fit(align.aligned(known.data), known.data.y, subject=known.data.subject)
+    return after(clf, known, align.euclidean_alignment)
+
+
+def own_scale(known: Known, new: New) -> Model:
+    """Fit the uncensored baseline on signals scaled by each person's own amplitudes."""
+    return after(known.classifier(), known, align.own_scale)
+
+
+def after(clf: Any, known: Known, way: Callable[[Array], Array]) -> Model:
+    """Fit on signals that every person's own signals have changed; predict after the same."""
+    clf.fit(align.by_subject(known.data, way), known.data.y, subject=known.data.subject)
 
     def predict(X: Array) -> Array:
-        predicted: Array = clf.predict(align.euclidean_alignment(X))
+        predicted: Array = clf.predict(way(X))
         return predicted
 
     return predict
+
+
+def random_gains(known: Known, new: New, *, spread: float) -> Model:
+    """Fit the uncensored baseline on trials whose channels have random gains."""
+    data, clf = known.data, known.classifier()
+    X = np.asarray(data.trials[:], np.float32)
+    train = ~np.isin(data.subject, known.validation)
+    X[train] = align.random_gains(X[train], spread, known.seed)
+    model: Model = clf.fit(X, data.y, subject=data.subject).predict
+    return model
 
 
 def coral(known: Known, new: New, *, strength: float) -> Model:
@@ -119,10 +140,12 @@ METHODS: dict[str, Method] = {
     "irm": Method(partial(by_objective, make=IRM), of("strength", 100.0, 10.0, 1.0)),
     "vrex": Method(partial(by_objective, make=VREx), of("strength", 10.0, 1.0, 100.0)),
     "groupdro": Method(partial(by_objective, make=GroupDRO), of("step", 0.01, 0.001, 0.1)),
+    "random-gains": Method(random_gains, of("spread", 0.3, 0.1, 1.0)),
     "riemann": Method(partial(riemann, recentre=False), C, random=False),
     "riemann-recentred": Method(partial(riemann, recentre=True), C, uses=UNLABELLED, random=False),
     "euclidean-alignment": Method(euclidean, AFTER, uses=UNLABELLED),
     "batch-norm": Method(batch_norm, uses=UNLABELLED),
+    "own-scale": Method(own_scale, uses=UNLABELLED),
 }
 for _name, _regs in {
     "DeepCoral": (1.0, 0.1, 10.0),

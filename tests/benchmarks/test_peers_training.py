@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import subject_loop
 import torch
-from align import aligned, euclidean_alignment, with_statistics_of
+from align import by_subject, euclidean_alignment, own_scale, random_gains, with_statistics_of
 from objectives import IRM, GroupDRO, Pooled
 
 import autotransfer as at
@@ -60,7 +60,7 @@ def test_weights_of_subjects_follow_their_losses(data):
 
 
 def test_aligned_signals_have_the_identity_for_mean_covariance_in_every_subject(data):
-    X = aligned(data)
+    X = by_subject(data, euclidean_alignment)
     for who in data.subject_ids:
         mine = X[data.subject == who].astype(float)
         mean = np.einsum("nct,ndt->cd", mine, mine) / (len(mine) * mine.shape[2])
@@ -77,6 +77,28 @@ def test_alignment_undoes_a_gain_and_survives_a_flat_channel(data):
     found = euclidean_alignment(X)
     assert np.isfinite(found).all()
     assert np.abs(found[:, 1]).max() < 1e-6
+
+
+def test_own_scale_undoes_gains_of_channels_and_survives_a_flat_one(data):
+    X = data.trials[:10].copy()
+    found = own_scale(X)
+    np.testing.assert_allclose(found.std((0, 2)), 1, atol=0.05)
+    gains = np.array([3.0, 0.1] * data.n_channels)[: data.n_channels, None]
+    np.testing.assert_allclose(own_scale(gains * X + 5), found, atol=1e-3)
+    X[:, 1] = 7
+    assert np.abs(own_scale(X)[:, 1]).max() < 1e-5
+
+
+def test_random_gains_are_of_trials_and_channels_and_as_wide_as_asked():
+    X = np.ones((500, 8, 3))
+    found = random_gains(X, 0.3, 0)
+    assert (found == found[..., :1]).all()
+    logs = np.log(found[..., 0])
+    assert abs(logs.mean()) < 0.02
+    assert abs(logs.std() - 0.3) < 0.02
+    assert (random_gains(X, 0.3, 0) == found).all()
+    assert (random_gains(X, 0.3, 1) != found).any()
+    assert (random_gains(X, 0.0, 0) == X).all()
 
 
 def test_statistics_of_the_person_undo_a_gain_and_leave_the_classifier_alone(data):
