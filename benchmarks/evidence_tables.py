@@ -62,9 +62,13 @@ class Table:
         mine = table[(table["setting"] == setting) & (table["side"] == side)]
         if seeds is not None:
             mine = mine[mine["seed"].isin(list(seeds))]
-        return {
-            str(k): float(v) for k, v in mine.groupby("person")["balanced_accuracy"].mean().items()
-        }
+        return _means(mine, "person")
+
+    def searched(self) -> dict[str, float]:
+        """Score of every candidate in the search: validation of the first fold, first seed."""
+        table = self.scores
+        first = table[(table["fold"] == 0) & (table["seed"] == 0) & (table["side"] == "validation")]
+        return _means(first, "setting")
 
     def judged(
         self, judge: Callable[[Any], float], seeds: Iterable[int] | None = None, but: str = ""
@@ -112,6 +116,11 @@ class Table:
                 stats.spearmanr([level[w] for w in level], [mine[w] - base[w] for w in level])[0]
             )
         return {"setting": setting, "spearman": float(np.mean(found))}
+
+
+def _means(scores: pd.DataFrame, by: str) -> dict[str, float]:
+    found = scores.groupby(by)["balanced_accuracy"].mean()
+    return {str(key): float(value) for key, value in found.items()}
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -226,10 +235,12 @@ def limits(tables: Sequence[Table]) -> list[dict[str, Any]]:
 
     Every candidate's difference from the baseline; the best of them, which nobody could have known
     beforehand, bounds what any rule of choice can gain. Beside it, how far apart two seeds of the
-    same baseline are: a difference below that is no news from one seed.
+    same baseline are: a difference below that is no news from one seed; and by how much the
+    candidate was ahead in the search, which sees the first fold only.
     """
     rows = []
     for table in tables:
+        searched = table.searched()
         base = table.of(UNCENSORED, "test")
         single = [list(table.of(UNCENSORED, "test", [seed]).values()) for seed in table.seeds]
         several = len(single) > 1
@@ -247,6 +258,7 @@ def limits(tables: Sequence[Table]) -> list[dict[str, Any]]:
             rows.append(
                 {"data": table.name, "candidate": setting, "seeds": len(table.seeds)}
                 | {"chosen": "*" if setting == table.chosen() else ""}
+                | {"in the search": searched[setting] - searched[UNCENSORED]}
                 | {"validation quartile": float(np.percentile(held, 25))}
                 | {name: made[name] for name in ("mean", "lower quartile", "difference")}
                 | {"95 % interval": made["95 % interval"], "p": made["p"], **between}

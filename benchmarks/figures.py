@@ -58,9 +58,12 @@ TABLES = {
     "candidates": (
         "Every candidate of the cross-validation, * the chosen one. The best difference, which "
         "nobody could have known beforehand, bounds what any rule of choice gains. 'Seeds apart' "
-        "is how far two seeds of the same uncensored baseline are from each other.",
-        ("data", "candidate", "chosen", "seeds", "validation quartile", "mean", "lower quartile",
-         "difference", "95 % interval", "p", "seeds apart, mean", "seeds apart, quartile"),
+        "is how far two seeds of the same uncensored baseline are from each other; 'in the "
+        "search' is the difference on the people who validate in the first fold, which is all "
+        "that the search sees.",
+        ("data", "candidate", "chosen", "seeds", "in the search", "validation quartile", "mean",
+         "lower quartile", "difference", "95 % interval", "p", "seeds apart, mean",
+         "seeds apart, quartile"),
     ),
     "rules": (
         "What other rules of choice, margins over the baseline, or fewer seeds would have chosen "

@@ -114,6 +114,10 @@ def test_how_far_seeds_are_apart():
     wanted = np.mean([abs(means[0] - means[1]), abs(means[0] - means[2]), abs(means[1] - means[2])])
     assert found[0]["seeds apart, mean"] == pytest.approx(wanted)
     assert limits([table(0)])[0]["seeds apart, mean"] is None  # one seed does not tell
+    first = {str(s): mine[0].validation["p0"] for s, mine in scores(0, 3).items()}
+    for one in found:
+        gain = first[one["candidate"]] - first[UNCENSORED]
+        assert one["in the search"] == pytest.approx(gain)
 
 
 def test_a_margin_keeps_the_baseline():
