@@ -42,6 +42,7 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
         classifier=at.CensoredClassifier(sfreq=data.sfreq, device="cpu", **options),
         n_folds=recording.n_folds,
         n_seeds=args.seeds,
+        search_folds=args.search_folds,
         rule=RULE,
         portraits=False,
         n_jobs=args.workers,
@@ -104,6 +105,7 @@ def main() -> None:
     parser.add_argument("--settings", type=int, default=45, help="most settings that are tried")
     parser.add_argument("--keep", type=int, default=1, help="cross-validated of each measure")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--search-folds", type=int, default=1, help="on which settings are tried")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs") / "evidence")
     parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")

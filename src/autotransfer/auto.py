@@ -73,6 +73,10 @@ class AutoTransfer(SignalEstimator):
         there are more than 40 subjects.
     n_seeds : int
         Repetitions of the cross-validation.
+    search_folds : int
+        Folds on which the search tries every setting. The paper has 1: what is kept is then what
+        suits the person who validates there, which on others may be far below the baseline
+        (docs/evidence.md). 3 folds take 3 times as long, some of which the cross-validation saves.
     rule : str
         How to choose: a name in `autotransfer.search.RULES`.
     refit : {"all", "validation"}
@@ -134,6 +138,7 @@ class AutoTransfer(SignalEstimator):
         keep: int = 3,
         n_folds: int | None = None,
         n_seeds: int = 1,
+        search_folds: int = 1,
         rule: str = "lower_quartile",
         refit: str = "all",
         portraits: bool = True,
@@ -155,6 +160,7 @@ class AutoTransfer(SignalEstimator):
         self.keep = keep
         self.n_folds = n_folds
         self.n_seeds = n_seeds
+        self.search_folds = search_folds
         self.rule = rule
         self.refit = refit
         self.portraits = portraits

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -110,6 +112,41 @@ def test_another_rule_chooses_from_the_same_trials(whole):
     back = drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject)
     assert back.choice_ == auto.choice_
     assert (out / "ledger.journal").read_bytes().startswith(ledger)
+
+
+@pytest.mark.slow
+def test_a_search_on_more_folds_keeps_what_suits_more_people(whole, tmp_path):
+    auto, _ = whole
+    more = drive.auto(tmp_path / "run", search_folds=3)
+    assert "on 3 folds" in (words := more_words(more))
+    assert "21 trials" in words
+    more.fit(DATA.X, DATA.y, subject=DATA.subject)
+    # Baseline and 4 settings on three folds, then three candidates on the two others: nothing that
+    # the search has trained is trained again.
+    assert len(more.trials_) == 5 * 3 + 3 * 2
+    _, ledger = open_run(tmp_path / "run")
+    with ledger:
+        entries = ledger.entries("search")
+    means = {}
+    for entry in entries:
+        scores = entry.result["validation"]["subjects"].values()
+        means.setdefault(str(Setting.from_json(entry.definition["setting"])), []).extend(scores)
+    assert all(len(scores) == 3 for scores in means.values())
+    for measure in ("mmd", "adversary"):
+        mine = {name: np.mean(s) for name, s in means.items() if name.startswith(measure)}
+        kept = more.candidates_.set_index("measure").loc[measure, "setting"]
+        assert kept == max(mine, key=mine.get)
+    # The candidates that both have were trained alike.
+    same = auto.trials_.merge(more.trials_, on="id")
+    assert len(same) >= 5 + 4
+    np.testing.assert_array_equal(same["validation_x"], same["validation_y"])
+
+
+def more_words(auto):
+    """What a dry run says."""
+    with redirect_stdout(io.StringIO()) as said:
+        auto.dry_run(DATA.X, DATA.y, subject=DATA.subject)
+    return said.getvalue()
 
 
 @pytest.mark.slow
@@ -243,6 +280,8 @@ def test_a_dry_run_writes_nothing(tmp_path, monkeypatch, capsys):
         ({"space": ["mmd"]}, SettingError, "Space"),
         ({"keep": 0}, SettingError, "keep"),
         ({"n_seeds": 0}, SettingError, "n_seeds"),
+        ({"search_folds": 0}, SettingError, "search_folds"),
+        ({"search_folds": 6}, SettingError, "search_folds=6, but there are 5 folds"),
         ({"n_folds": 2}, FoldError, "n_folds"),
         ({"budget": "soon"}, BudgetError, "soon"),
         ({"engine": "locla"}, SettingError, "Did you mean 'local'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -57,20 +58,22 @@ def test_what_is_no_time(bad):
 
 
 @settings(max_examples=30)
-@given(st.floats(600, 1e6), st.integers(1, 64), st.booleans())
-def test_a_plan_fits_its_budget(budget, workers, prune):
+@given(st.floats(600, 1e6), st.integers(1, 64), st.booleans(), st.integers(1, 5))
+def test_a_plan_fits_its_budget(budget, workers, prune, search_folds):
     try:
-        plan = fit(budget, workers, prune=prune)
+        plan = fit(budget, workers, replace(MOST, search_folds=search_folds), prune=prune)
     except BudgetError:
         return
     assert 0 < plan.seconds <= budget
     assert plan.epochs >= LEAST_EPOCHS
     assert 15 <= plan.n_settings <= 270
     assert 3 <= plan.n_folds <= 12
+    assert 1 <= plan.search_folds <= min(search_folds, plan.n_folds)
     # And what it says is what its parts cost.
     candidates = candidates_guess(ordered(15), plan.keep, COSTS)
     costs = COSTS.at(plan.n_folds)
     work = search_seconds(ordered(plan.n_settings), plan.rungs, costs, plan.keep)
+    work *= plan.search_folds
     work += crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
     assert work / workers <= plan.seconds
 
@@ -81,6 +84,14 @@ def test_more_time_does_more():
     assert work == sorted(work)
     assert plans[-1] == Plan(270, (500,), 3, 12, 3, plans[-1].seconds)
     assert [p.n_folds for p in plans] == sorted(p.n_folds for p in plans)
+
+
+def test_folds_of_the_search_are_cut_before_those_of_the_cross_validation():
+    most = replace(MOST, search_folds=3)
+    assert fit(100000, most=most).search_folds == 3
+    plans = [fit(60.0 * m, most=most) for m in (5, 10, 20, 40, 80)]
+    assert plans[0].search_folds == 1
+    assert all(p.search_folds == 1 for p in plans if p.n_folds < 12)
 
 
 def test_enough_epochs_come_before_more_settings():

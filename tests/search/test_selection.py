@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from autotransfer.errors import IncompleteResultsError, SettingError
 from autotransfer.search import BASELINE, RULES, Setting
-from autotransfer.search.selection import Scored, best_of_each, choose, promoted
+from autotransfer.search.selection import Scored, best_of_each, choose, over_folds, promoted
 
 MMD, ADV = Setting.of("mmd", "marginal", 3), Setting.of("adversary", "conditional", 0.1)
 CANDIDATES = [BASELINE, MMD, ADV]
@@ -142,6 +142,24 @@ def searched(*pairs):
 
 def mmd(strength):
     return Setting.of("mmd", "marginal", strength)
+
+
+def test_scores_of_several_folds_are_put_together():
+    one, two = mmd(1), mmd(2)
+    found = [
+        Scored(one, 0, 0, {"a": 0.2}, {"b": 0.1}),
+        Scored(one, 1, 0, {"b": 0.6}, {"c": 0.3}),
+        Scored(two, 0, 0, {"a": 0.9}, {"b": 0.1}),
+        Scored(two, 1, 0, error="lost"),
+    ]
+    first, second = over_folds(found)
+    assert (first.setting, second.setting) == (one, two)
+    assert first.validation == {"a": 0.2, "b": 0.6}
+    assert first.test == {"b": 0.1, "c": 0.3}
+    assert second.error == "lost"
+    assert best_of_each(over_folds(found), 2) == [one]
+    alone = [one for one in found if one.fold == 0]
+    assert over_folds(alone) == alone
 
 
 def test_the_best_of_each_measure_are_kept():

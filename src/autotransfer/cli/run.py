@@ -88,6 +88,12 @@ def run(
         int,
         typer.Option(help="Repetitions of the cross-validation.", rich_help_panel=opt.SEARCH),
     ] = 1,
+    search_folds: Annotated[
+        int,
+        typer.Option(
+            help="Folds on which the search tries every setting.", rich_help_panel=opt.SEARCH
+        ),
+    ] = 1,
     rule: Annotated[
         str,
         typer.Option(
@@ -185,6 +191,7 @@ def run(
         keep=keep,
         n_folds=n_folds,
         n_seeds=n_seeds,
+        search_folds=search_folds,
         rule=rule,
         refit=refit,
         portraits=portraits,

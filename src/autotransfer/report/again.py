@@ -66,8 +66,10 @@ def python(record: Record) -> str:
         ("keep", 3),
         ("n_folds", None),
         ("n_seeds", 1),
+        ("search_folds", 1),
     ):
-        if identity[name] != default:
+        # Identities of runs with the default have no search_folds.
+        if identity.get(name, default) != default:
             given[name] = repr(identity[name])
     if record.results is not None and record.results["rule"]["name"] != "lower_quartile":
         given["rule"] = repr(record.results["rule"]["name"])

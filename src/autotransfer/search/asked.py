@@ -59,7 +59,7 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         raise SettingError(f"refit={estimator.refit!r} is not known. Choose all or validation.")
     if estimator.space is not None and not isinstance(estimator.space, Space):
         raise SettingError(f"space must be a Space, not {estimator.space!r}.")
-    for name in ("keep", "n_seeds"):
+    for name in ("keep", "n_seeds", "search_folds"):
         as_count(getattr(estimator, name), name)
     if estimator.n_settings is not None:
         as_count(estimator.n_settings, "n_settings")
@@ -67,6 +67,11 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
     n_folds = estimator.n_folds or (20 if n_subjects > 40 else n_subjects)
     folds = SubjectFolds(n_folds)
     n_folds = len(folds.groups(problem.subject))
+    if estimator.search_folds > n_folds:
+        raise SettingError(
+            f"search_folds={estimator.search_folds}, but there are {n_folds} folds. Give "
+            f"search_folds={n_folds} or fewer."
+        )
     base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
     return Wishes(
         space=estimator.space or Space(),
@@ -79,6 +84,7 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         max_epochs=settings.epochs(base, len(next(iter(folds.folds(problem.subject))).train)),
         n_subjects=n_subjects,
         rule=estimator.rule,
+        search_folds=estimator.search_folds,
         validation=None if estimator.refit == "all" else 1,
         budget=None if estimator.budget is None else parse_budget(estimator.budget),
         seed=settings.seed(estimator.random_state),
@@ -94,4 +100,6 @@ def identity_of(problem: Problem, wishes: Wishes) -> dict[str, Any]:
         "space": wishes.space.to_json(),
         "budget": wishes.budget,
         **{name: getattr(wishes, name) for name in same},
+        # Not named where it is 1, so that runs from before there was a choice go on.
+        **({} if wishes.search_folds == 1 else {"search_folds": wishes.search_folds}),
     }

@@ -122,6 +122,8 @@ class Plan:
         Folds and repetitions of the cross-validation.
     seconds : float
         Estimate for all of it, or 0 if nothing was measured.
+    search_folds : int
+        Folds on which the search tries every setting.
     """
 
     n_settings: int
@@ -130,11 +132,17 @@ class Plan:
     n_folds: int
     n_seeds: int
     seconds: float = 0.0
+    search_folds: int = 1
 
     @property
     def epochs(self) -> int:
         """Most epochs of a trial."""
         return self.rungs[-1]
+
+    @property
+    def searched(self) -> int:
+        """Trials of the search, with the baseline's."""
+        return (self.n_settings + 1) * self.search_folds
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -218,8 +226,8 @@ def fit_budget(
     """Find the most thorough plan that fits a budget.
 
     Cuts, in this order: seeds, epochs down to `GOOD_EPOCHS`, settings of the search down to
-    `least_settings`, settings kept of each measure, epochs down to `LEAST_EPOCHS`, folds. Few
-    settings that were trained come before many that were not.
+    `least_settings`, settings kept of each measure, folds of the search, epochs down to
+    `LEAST_EPOCHS`, folds. Few settings that were trained come before many that were not.
 
     Parameters
     ----------
@@ -242,9 +250,10 @@ def fit_budget(
     work = budget * workers * (1 - SLACK)
     folds = [most.n_folds, *(n for n in (10, 5, 3) if n < most.n_folds)]
     good, least = min(most.epochs, GOOD_EPOCHS), min(most.epochs, LEAST_EPOCHS)
-    kept = [(keep, good) for keep in range(most.keep, 0, -1)]
+    kept = [(keep, good, most.search_folds) for keep in range(most.keep, 0, -1)]
     smallest = inf
-    for n_folds, (keep, first) in product(folds, [*kept, (1, least)]):
+    for n_folds, (keep, first, tried) in product(folds, [*kept, (1, good, 1), (1, least, 1)]):
+        search_folds = min(tried, n_folds)
         costs = costs.at(n_folds)
         candidates = candidates_guess(ordered(least_settings), keep, costs)
 
@@ -256,8 +265,10 @@ def fit_budget(
             keep: int = keep,
             candidates: list[Setting] = candidates,
             costs: Costs = costs,
+            search_folds: int = search_folds,
         ) -> float:
             searched = search_seconds(ordered(n), rungs_of(epochs, prune), costs, keep)
+            searched *= search_folds
             last = afterwards_seconds(max(costs.trial(c, epochs) for c in candidates), workers)
             return searched + last + crossval_seconds(candidates, epochs, n_folds, seeds, costs)
 
@@ -270,7 +281,7 @@ def fit_budget(
         epochs = _most(lambda e, n=n: seconds(n, e) <= work, epochs, most.epochs)  # type: ignore[misc]
         seeds = _most(lambda s, n=n, e=epochs: seconds(n, e, s) <= work, 1, most.n_seeds)  # type: ignore[misc]
         wall = seconds(n, epochs, seeds) / workers
-        return Plan(n, rungs_of(epochs, prune), keep, n_folds, seeds, wall)
+        return Plan(n, rungs_of(epochs, prune), keep, n_folds, seeds, wall, search_folds)
     raise BudgetError(
         f"A budget of {duration(budget)} is too short for these data: the least that makes sense "
         f"({least_settings} settings, {least} epochs, {folds[-1]} folds) takes about "

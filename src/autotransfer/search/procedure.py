@@ -18,7 +18,7 @@ from autotransfer.search.engine import Engine, Handle
 from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.run_folder import RunFolder
-from autotransfer.search.selection import Choice, Scored, best_of_each, choose, promoted
+from autotransfer.search.selection import Choice, Scored, best_of_each, choose, over_folds, promoted
 from autotransfer.search.setting import BASELINE, Setting
 from autotransfer.search.show import Show
 from autotransfer.search.tpe import BATCH, suggest
@@ -99,7 +99,7 @@ class Procedure:
         return plan
 
     def search(self, plan: Plan) -> list[Scored]:
-        """Try the settings on one fold; gives the trials of the last rung."""
+        """Try the settings on the first folds; gives the scores of the last rung."""
         if self.wishes.strategy == "grid":
             n = None if plan.n_settings >= self.wishes.most else plan.n_settings
             if self.wishes.n_settings is not None:
@@ -119,8 +119,12 @@ class Procedure:
         left = settings
         last: dict[Setting, Scored] = {}
         for rung, epochs in enumerate(plan.rungs):
-            trials = [Trial(setting, 0, plan.n_folds, 0, epochs) for setting in left]
-            found = self.driver.run("search", trials)
+            trials = [
+                Trial(setting, fold, plan.n_folds, 0, epochs)
+                for setting in left
+                for fold in range(plan.search_folds)
+            ]
+            found = over_folds(self.driver.run("search", trials))
             last |= {one.setting: one for one in found}
             if rung + 1 < len(plan.rungs):
                 left = promoted(found, 3, plan.keep)

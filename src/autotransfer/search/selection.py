@@ -188,6 +188,27 @@ def _first_error(results: dict[Setting, dict[tuple[int, int], Scored]]) -> str:
     return errors[0].strip().splitlines()[-1] if errors else "unknown"
 
 
+def over_folds(scored: Iterable[Scored]) -> list[Scored]:
+    """Put the trials of each setting on several folds together, in the order of the settings.
+
+    A setting that failed on a fold has failed.
+    """
+    settings: dict[Setting, list[Scored]] = {}
+    for one in scored:
+        settings.setdefault(one.setting, []).append(one)
+    return [
+        Scored(
+            setting,
+            found[0].fold,
+            found[0].seed,
+            by_subject(found, "validation"),
+            by_subject(found, "test"),
+            next((one.error for one in found if one.error), ""),
+        )
+        for setting, found in settings.items()
+    ]
+
+
 def best_of_each(scored: Iterable[Scored], keep: int) -> list[Setting]:
     """Keep the best settings of each measure by mean validation balanced accuracy.
 

@@ -126,7 +126,7 @@ def status_of(folder: Path, ledger: Ledger) -> RunStatus:
     states = dict(recorded["search"] + recorded["crossval"])
     searched = [state for _, state in recorded["search"]]
     plan = ledger.plan("search")
-    planned = None if plan is None else Plan.from_json(plan["plan"]).n_settings + 1
+    planned = None if plan is None else Plan.from_json(plan["plan"]).searched
     stages = [
         StageStatus("search", planned, searched.count("done"), searched.count("failed")),
     ]

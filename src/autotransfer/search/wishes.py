@@ -31,6 +31,8 @@ class Wishes:
         Of the cross-validation; of the classifier; of the data.
     rule : str
         Of selection.
+    search_folds : int
+        Folds on which the search tries every setting.
     validation : int or None
         Subjects that validate in the refit; None takes the epochs from the cross-validation.
     budget : float, optional
@@ -49,6 +51,7 @@ class Wishes:
     max_epochs: int
     n_subjects: int
     rule: str
+    search_folds: int
     validation: int | None
     budget: float | None
     seed: int
@@ -72,7 +75,14 @@ class Wishes:
     def plan(self) -> Plan:
         """Give what is done without a budget."""
         rungs = budgets.rungs_of(self.max_epochs, self.prune)
-        return Plan(self.most, rungs, self.keep, self.n_folds, self.n_seeds)
+        return Plan(
+            self.most,
+            rungs,
+            self.keep,
+            self.n_folds,
+            self.n_seeds,
+            search_folds=self.search_folds,
+        )
 
 
 def plan_for(wishes: Wishes, costs: Costs, left: float, workers: int) -> Plan:
@@ -89,17 +99,18 @@ def most_candidates(plan: Plan, wishes: Wishes) -> int:
 
 def n_trials(plan: Plan, wishes: Wishes) -> int:
     """Count the trials of a plan at most."""
-    # The search has trained the candidates on the first fold already.
-    again = plan.n_folds * plan.n_seeds - 1
-    return plan.n_settings + 1 + most_candidates(plan, wishes) * again
+    # The search has trained the candidates on the first folds already.
+    again = plan.n_folds * plan.n_seeds - plan.search_folds
+    return plan.searched + most_candidates(plan, wishes) * again
 
 
 def describe(plan: Plan, wishes: Wishes) -> str:
     """Say what a plan does, in words."""
     n = most_candidates(plan, wishes)
     pruned = f" (rungs at {', '.join(map(str, plan.rungs))})" if len(plan.rungs) > 1 else ""
+    where = f" on {plan.search_folds} folds" if plan.search_folds > 1 else ""
     words = (
-        f"plan: search of {plan.n_settings} settings and the uncensored baseline, at most "
+        f"plan: search of {plan.n_settings} settings and the uncensored baseline{where}, at most "
         f"{plan.epochs} epochs{pruned}; then at most {n} candidates on {plan.n_folds} folds"
     )
     if plan.n_seeds > 1:
