@@ -77,11 +77,18 @@ def of_whole_seeds(
     return found
 
 
-def csv_rows(name: str, found: Mapping[Setting, list[Scored]]) -> list[dict[str, Any]]:
+def names_of(data: at.SubjectDataset) -> dict[str, str]:
+    """Give the names of people, as the competitors' scores have them, by what a run calls them."""
+    return dict(zip(map(str, data.subject_ids), data.subject_names, strict=True))
+
+
+def csv_rows(
+    name: str, found: Mapping[Setting, list[Scored]], people: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Every score of a data set."""
     return [
         {"data": name, "setting": str(setting), "seed": one.seed, "fold": one.fold}
-        | {"side": side, "person": person, "balanced_accuracy": value}
+        | {"side": side, "person": people[person], "balanced_accuracy": value}
         for setting, mine in found.items()
         for one in mine
         for side in ("validation", "test")
@@ -126,7 +133,8 @@ def main() -> None:
         auto = None if args.no_run else run(name, args, chosen.get(name))
         found = cross_validated(args.out / name) if (args.out / name).is_dir() else {}
         if found:
-            put(args.csv, name, csv_rows(name, found))
+            people = names_of(RECORDINGS[name].load())
+            put(args.csv, name, csv_rows(name, found, people))
         if auto is not None:
             mine = Table.read(args.csv, name).chosen()
             assert mine == str(auto.choice_.setting), "the tables choose as AutoTransfer did"

@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import autotransfer as at
 from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
-from evidence import csv_rows, of_whole_seeds, put
+from evidence import csv_rows, names_of, of_whole_seeds, put
 from evidence_tables import UNCENSORED, Table, apart, compare, goals, holm, limits, row, rules
 
 PEOPLE = [f"p{i}" for i in range(8)]
 CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]
 SIDES = ("validation", "test")
+SAME = {who: who for who in PEOPLE}
 
 
 def scores(seed, n_seeds=1):
@@ -31,7 +33,7 @@ def scores(seed, n_seeds=1):
 
 def table(seed, n_seeds=1):
     """The same as a table."""
-    return Table("emg", pd.DataFrame(csv_rows("emg", scores(seed, n_seeds))))
+    return Table("emg", pd.DataFrame(csv_rows("emg", scores(seed, n_seeds), SAME)))
 
 
 def changed(given, value, **where):
@@ -120,6 +122,23 @@ def test_how_far_seeds_are_apart():
         assert one["in the search"] == pytest.approx(gain)
 
 
+def test_people_have_their_own_names():
+    """A run calls people by their ids, the competitors' scores by their names."""
+    data = at.make_subjects(n_subjects=8, n_trials=4, random_state=0)
+    named = at.SubjectDataset(data.X, data.y, [f"name {s}" for s in data.subject])
+    assert names_of(named) == {f"name {i}": f"name {i}" for i in range(8)}
+    people = dict(zip(PEOPLE, "abcdefgh", strict=True))
+    rows = csv_rows("emg", scores(0), people)
+    assert {one["person"] for one in rows} == set("abcdefgh")
+    peers = [
+        {"data": "emg", "method": "other", "uses": "nothing", "chosen": True, "seed": 0}
+        | {"subject": who, "test": 0.5}
+        for who in "abcdefgh"
+    ]
+    found = compare([Table("emg", pd.DataFrame(rows))], peers)
+    assert found[-1]["people"] == 8
+
+
 def test_a_margin_keeps_the_baseline():
     given = changed(table(0), 0.5, side="validation")
     better = changed(given, 0.55, setting=str(CENSORS[0]), side="validation")
@@ -175,7 +194,7 @@ def test_the_baseline_is_not_above_itself():
 def test_scores_are_replaced_and_those_of_other_sets_stay(tmp_path):
     file = tmp_path / "scores.csv"
     for name, seed in (("emg", 0), ("erp", 1), ("emg", 2)):
-        put(file, name, csv_rows(name, scores(seed)))
+        put(file, name, csv_rows(name, scores(seed), SAME))
     assert Table.read(file, "emg").of(UNCENSORED, "test") == pytest.approx(
         table(2).of(UNCENSORED, "test")
     )
