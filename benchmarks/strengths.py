@@ -1,12 +1,15 @@
 """What drives the result: accuracy and leakage against strength, for every measure in every mode.
 
-Each censor is trained at several strengths on some folds of each data set, and once more with the
-subject labels of the training trials shuffled (the placebo: what the penalty does by merely being
-there). Everything else is as in `benchmarks/evidence.py`: the options that `benchmarks/baseline.py`
-chose (`--options`), the same folds. Scores of people never seen are compared with those of the
-uncensored baseline person by person; probes look for the person in the latents of the training
-subjects. Importances are Optuna's (fANOVA) over these trainings. Nothing is chosen here: the curves
-explain, they do not select. Finished trainings are kept in --keep FILE.
+Each censor is trained at several strengths, and at all but the weakest once more with the subject
+labels of the training trials shuffled (the placebo: what the penalty does by merely being there).
+Options are those that `benchmarks/baseline.py` chose (`--options`). People are put into two or three
+parts, and each part is tested by a model of the others: with a model for each person, as in
+`benchmarks/evidence.py`, the same time would show two people instead of all. So fewer people train
+here than there. Nobody validates: all trainings are equally long, and nothing is chosen.
+
+Scores are compared with those of the uncensored baseline person by person; probes look for the person
+in the latents of the training subjects. Importances are Optuna's (fANOVA) over these trainings.
+Finished trainings are kept in --keep FILE.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import autotransfer as at
 import pool
 import report
 from autotransfer.censoring import MODES
+from autotransfer.data.splits import Fold
 from autotransfer.report.portrait import shuffled
 from autotransfer.search.space import LARGE, STRENGTHS
 from censors import CENSORS, name_of
@@ -37,8 +41,8 @@ Cell = tuple[str | None, str, float, bool, str]
 """Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
 
 UNCENSORED: Cell = (None, "marginal", 0.0, False, "")
-FOLDS = {"ssvep": 3, "erp": 4, "emg": 2}
-"""Folds that are trained, evenly over all; one of EMG tests three or four people."""
+PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
+"""Parts of the people; SSVEP has only twelve, and half of them teach too little."""
 ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
 """MIGE's score estimators, the default first."""
 
@@ -53,7 +57,8 @@ class Job:
     strength: float
     placebo: bool
     estimator: str
-    fold: int
+    parts: int
+    part: int
     options: str
     """Of the classifier, as JSON."""
 
@@ -64,7 +69,7 @@ class Job:
 
     @property
     def cell(self) -> Cell:
-        """What was trained, on whatever fold."""
+        """What was trained, on whatever part."""
         return self.measure, self.mode, self.strength, self.placebo, self.estimator
 
 
@@ -74,33 +79,37 @@ def strengths(measure: str) -> tuple[float, ...]:
 
 
 def cells() -> list[Cell]:
-    """Everything to train on a fold; the uncensored baseline first."""
+    """Everything to train for a part; the uncensored baseline first."""
     made: list[Cell] = [UNCENSORED]
     for placebo in (False, True):
         for measure, mode in CENSORS:
             assert measure is not None
             estimator = ESTIMATORS[0] if measure == "mige" else ""
-            made += [(measure, mode, s, placebo, estimator) for s in strengths(measure)]
+            # The weakest penalties do next to nothing; so do their placebos.
+            tried = strengths(measure)[int(placebo) :]
+            made += [(measure, mode, s, placebo, estimator) for s in tried]
     middle = strengths("mige")[1]
     others = (("mige", mode, middle, False, one) for mode in MODES for one in ESTIMATORS)
     return made + [cell for cell in others if cell not in made]
 
 
-def spread(n_folds: int, wanted: int) -> list[int]:
-    """Choose folds, evenly over all of them."""
-    return sorted({int(fold) for fold in np.linspace(0, n_folds, wanted, endpoint=False)})
+def parts(subject: Any, n: int) -> list[Fold]:
+    """Put people into parts, in random order; each part tests, all others train."""
+    pairs = list(at.SubjectFolds(2 * n, shuffle=True, random_state=0).folds(subject))[::2]
+    nobody = np.array([], dtype=np.intp)
+    return [Fold(f.subject, f.train, nobody, np.union1d(f.validation, f.test)) for f in pairs]
 
 
 _loaded: dict[str, at.SubjectDataset] = {}
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Train a fold, score its test subjects, probe the latent of its training subjects."""
+    """Train without a part of the people, score these, probe the latent of the others."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", at.AutoTransferWarning)
     recording = RECORDINGS[job.dataset]
     data = _loaded.setdefault(job.dataset, recording.load())
-    fold = recording.folds(data)[job.fold]
+    fold = parts(data.subject, job.parts)[job.part]
     subject = shuffled(fold, np.random.default_rng(0)).subject if job.placebo else data.subject
     clf = at.CensoredClassifier(
         job.measure,
@@ -108,21 +117,17 @@ def run(job: Job) -> dict[str, Any]:
         job.strength if job.measure else None,
         measure_options={"estimator": job.estimator} if job.estimator else None,
         sfreq=data.sfreq,
-        validation=fold.subjects("validation"),
+        validation=None,
         random_state=0,
         device="cpu",
         verbose=False,
         **json.loads(job.options),
     )
     start = time.process_time()
-    fitted = np.union1d(fold.train, fold.validation)
-    known = data.select(trials=fitted)
-    clf.fit(known.X, known.y, subject=subject[fitted])
     train = data.select(trials=fold.train)
+    clf.fit(train.X, train.y, subject=subject[fold.train])
     return {
         "test": tested(clf, data, fold),
-        "validation": clf.provenance_["scores"]["validation_balanced_accuracy"],
-        "best_epoch": clf.best_epoch_,
         "leakage": probe(clf.transform(train.X), train, job.measure, job.mode),
         "seconds": time.process_time() - start,
     }
@@ -132,7 +137,7 @@ def describe(job: Job, result: dict[str, Any]) -> str:
     """Tell of a finished training."""
     score = np.mean(list(result["test"].values()))
     name = f"{name_of((job.measure, job.mode))} {job.strength:g}{' placebo' * job.placebo}"
-    return f"{job.dataset} {name} fold {job.fold}: {score:.3f}"
+    return f"{job.dataset} {name} part {job.part}: {score:.3f}"
 
 
 def people(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -163,7 +168,6 @@ def row(
         "probe": float(np.mean([r["leakage"][part]["accuracy"] for r in mine])),
         "probe uncensored": float(np.mean([r["leakage"][part]["accuracy"] for r in base])),
         "chance": float(np.mean([r["leakage"][part]["chance"] for r in mine])),
-        "best epoch": float(np.mean([r["best_epoch"] for r in mine])),
     }
 
 
@@ -212,7 +216,7 @@ def fanova(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
-    parser.add_argument("--folds", type=int, help="how many, evenly over all")
+    parser.add_argument("--parts", type=int, help="of the people; each is tested by the others")
     parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
     parser.add_argument("--max-epochs", type=int, help="for a try")
     parser.add_argument("--workers", type=int, default=2)
@@ -223,9 +227,9 @@ def main() -> None:
     for name in args.dataset:
         options = network_options(name, chosen.get(name), args.max_epochs)
         text = json.dumps(options, sort_keys=True)
-        folds = spread(RECORDINGS[name].count_folds(), args.folds or FOLDS[name])
-        # Folds outside, cells inside: a run that is stopped has whole folds of everything.
-        todo += [Job(name, *cell, fold, text) for fold in folds for cell in cells()]
+        n = args.parts or PARTS[name]
+        # Parts outside, cells inside: a run that is stopped has whole parts of everything.
+        todo += [Job(name, *cell, n, part, text) for part in range(n) for cell in cells()]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows, matters = [], []
     for name in args.dataset:

@@ -37,9 +37,8 @@ class Small(Recording):
         return self.data
 
 
-def with_test_people(labels: bool, signals: bool):
+def with_test_people(fold, labels: bool, signals: bool):
     """Make the data with other labels or signals of the people who test in the fold."""
-    fold = list(at.SubjectFolds().folds(DATA.subject))[FOLD]
     rng = np.random.default_rng(0)
     X, y = DATA.X.copy(), DATA.y.copy()
     if labels:
@@ -50,11 +49,16 @@ def with_test_people(labels: bool, signals: bool):
 
 
 JOBS = {
-    "erm": (erm, erm.Job("small", "channel", FOLD, 0, OPTIONS)),
+    "erm": (
+        erm,
+        erm.Job("small", "channel", FOLD, 0, OPTIONS),
+        list(at.SubjectFolds().folds(DATA.subject))[FOLD],
+    ),
     **{
         f"strengths {measure} {mode}{' placebo' * placebo}": (
             strengths,
-            strengths.Job("small", measure, mode, 0.1, placebo, "", FOLD, OPTIONS),
+            strengths.Job("small", measure, mode, 0.1, placebo, "", 2, FOLD, OPTIONS),
+            strengths.parts(DATA.subject, 2)[FOLD],
         )
         for measure, mode, placebo in (
             (None, "marginal", False),
@@ -80,9 +84,9 @@ def result(monkeypatch, module, job, data):
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("what", ["labels", "signals"])
 def test_test_people_reach_nothing(monkeypatch, name, what):
-    module, job = JOBS[name]
-    before, tested = result(monkeypatch, module, job, with_test_people(False, False))
-    other = with_test_people(what == "labels", what == "signals")
+    module, job, fold = JOBS[name]
+    before, tested = result(monkeypatch, module, job, with_test_people(fold, False, False))
+    other = with_test_people(fold, what == "labels", what == "signals")
     after, tested_after = result(monkeypatch, module, job, other)
     assert after == before
     assert tested_after != tested
@@ -90,7 +94,7 @@ def test_test_people_reach_nothing(monkeypatch, name, what):
 
 def test_the_comparison_can_fail(monkeypatch):
     """Labels of people who do train must show."""
-    module, job = JOBS["erm"]
+    module, job, _ = JOBS["erm"]
     before, _ = result(monkeypatch, module, job, DATA)
     y = np.random.default_rng(0).permutation(DATA.y)
     after, _ = result(
@@ -120,9 +124,16 @@ def test_the_baseline_is_chosen_by_validation(monkeypatch, tmp_path):
 
 def test_strengths_cover_everything_once():
     cells = strengths.cells()
-    assert len(cells) == len(set(cells)) == 1 + 2 * 45 + 9
-    assert strengths.spread(12, 3) == [0, 4, 8]
-    assert strengths.spread(10, 99) == list(range(10))
+    assert len(cells) == len(set(cells)) == 1 + 45 + 30 + 9
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_everybody_tests_in_one_part(n):
+    subject = np.repeat(np.arange(7), 3)
+    folds = strengths.parts(subject, n)
+    tested = [who for fold in folds for who in fold.subjects("test")]
+    assert sorted(tested) == list(range(7))
+    assert all(len(fold.train) + len(fold.test) == len(subject) for fold in folds)
 
 
 def test_importances_against_what_was_put_in():
