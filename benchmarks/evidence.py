@@ -25,7 +25,7 @@ from autotransfer.search.driver import scored
 from autotransfer.search.selection import Scored
 from autotransfer.search.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
-from evidence_tables import RULE, Table, compare, goals, in_short, limits, rules
+from evidence_tables import RULE, Table, candidates, compare, goals, in_short, rules
 from recordings import RECORDINGS, network_options, read_options
 
 
@@ -138,8 +138,13 @@ def main() -> None:
         if auto is not None:
             mine = Table.read(args.csv, name).chosen()
             assert mine == str(auto.choice_.setting), "the tables choose as AutoTransfer did"
-    there = pd.read_csv(args.csv)["data"].unique()
+    there = pd.read_csv(args.csv)["data"].unique() if args.csv.exists() else ()
     tables = [Table.read(args.csv, name) for name in args.dataset if name in there]
+    if not tables:
+        parser.error(
+            f"{args.csv} has no scores of {', '.join(args.dataset)}, and {args.out} no run with a "
+            "whole seed. Run without --no-run, or give --csv a file of scores."
+        )
     peers = [one for file in args.peers for one in json.loads(file.read_text())["subjects"]]
     rows = compare(tables, peers)
     tried = rules(tables)
@@ -150,7 +155,7 @@ def main() -> None:
         rows,
         goals(rows),
         short=in_short(rows),
-        candidates=limits(tables),
+        candidates=candidates(tables),
         rules=tried,
         gains=[{"data": table.name, **table.where_gained()} for table in tables],
     )

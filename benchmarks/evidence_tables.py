@@ -64,8 +64,8 @@ class Table:
             mine = mine[mine["seed"].isin(list(seeds))]
         return _means(mine, "person")
 
-    def searched(self) -> dict[str, float]:
-        """Score of every candidate in the search: validation of the first fold, first seed."""
+    def on_the_first_fold(self) -> dict[str, float]:
+        """Give the validation score of every candidate on the first fold with the first seed."""
         table = self.scores
         first = table[(table["fold"] == 0) & (table["seed"] == 0) & (table["side"] == "validation")]
         return _means(first, "setting")
@@ -193,15 +193,19 @@ def peer_rows(name: str, peers: Sequence[Mapping[str, Any]], base: Scores) -> li
     return sorted(rows, key=lambda one: one["uses"] != NOTHING)
 
 
+def rivals(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows of the competitors."""
+    return [one for one in rows if not one["method"].startswith((UNCENSORED, OURS))]
+
+
 def in_short(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Keep the baseline, AutoTransfer's choice, and the best competitor of each kind."""
     kept = []
     for name in dict.fromkeys(one["data"] for one in rows):
         mine = [one for one in rows if one["data"] == name]
         kept += [one for one in mine if one["method"].startswith((UNCENSORED, f"{OURS}:"))]
-        rivals = [one for one in mine if not one["method"].startswith((UNCENSORED, OURS))]
-        for uses in dict.fromkeys(one["uses"] for one in rivals):
-            kind = [one for one in rivals if one["uses"] == uses]
+        for uses in dict.fromkeys(one["uses"] for one in rivals(mine)):
+            kind = [one for one in rivals(mine) if one["uses"] == uses]
             kept.append(max(kind, key=lambda one: one["lower quartile"]))
     return kept
 
@@ -230,27 +234,22 @@ def rules(tables: Sequence[Table]) -> list[dict[str, Any]]:
     return rows
 
 
-def limits(tables: Sequence[Table]) -> list[dict[str, Any]]:
+def candidates(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """Tell how large the differences between candidates are beside those between seeds.
 
     Every candidate's difference from the baseline; the best of them, which nobody could have known
     beforehand, bounds what any rule of choice can gain. Beside it, how far apart two seeds of the
     same baseline are: a difference below that is no news from one seed; and by how much the
-    candidate was ahead in the search, which sees the first fold only.
+    candidate was ahead on the first fold, where a search on one fold tries it.
     """
     rows = []
     for table in tables:
-        searched = table.searched()
+        first = table.on_the_first_fold()
         base = table.of(UNCENSORED, "test")
         single = [list(table.of(UNCENSORED, "test", [seed]).values()) for seed in table.seeds]
-        several = len(single) > 1
         between = {
-            "seeds apart, mean": apart([float(np.mean(one)) for one in single])
-            if several
-            else None,
-            "seeds apart, quartile": (
-                apart([float(np.percentile(one, 25)) for one in single]) if several else None
-            ),
+            "seeds apart, mean": apart([float(np.mean(one)) for one in single]),
+            "seeds apart, quartile": apart([float(np.percentile(one, 25)) for one in single]),
         }
         for setting in table.settings[1:]:
             made = row(table.name, setting, table.of(setting, "test"), base)
@@ -258,7 +257,7 @@ def limits(tables: Sequence[Table]) -> list[dict[str, Any]]:
             rows.append(
                 {"data": table.name, "candidate": setting, "seeds": len(table.seeds)}
                 | {"chosen": "*" if setting == table.chosen() else ""}
-                | {"in the search": searched[setting] - searched[UNCENSORED]}
+                | {"on the first fold": first[setting] - first[UNCENSORED]}
                 | {"validation quartile": float(np.percentile(held, 25))}
                 | {name: made[name] for name in ("mean", "lower quartile", "difference")}
                 | {"95 % interval": made["95 % interval"], "p": made["p"], **between}
@@ -266,15 +265,15 @@ def limits(tables: Sequence[Table]) -> list[dict[str, Any]]:
     return rows
 
 
-def apart(values: Sequence[float]) -> float:
-    """Mean distance of two of the values."""
+def apart(values: Sequence[float]) -> float | None:
+    """Mean distance of two of the values; one alone has none."""
     pairs = [abs(a - b) for i, a in enumerate(values) for b in values[:i]]
-    return float(np.mean(pairs))
+    return float(np.mean(pairs)) if pairs else None
 
 
 def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
     """Give what the comparison should show."""
-    made, ahead, rivals = [], 0, 0
+    made, ahead, compared = [], 0, 0
     for name in dict.fromkeys(one["data"] for one in rows):
         mine = [one for one in rows if one["data"] == name]
         base = next(one for one in mine if one["method"] == UNCENSORED)
@@ -282,13 +281,12 @@ def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
         for figure in ("mean", "lower quartile"):
             words = f"{name}: {figure} of the chosen method above the uncensored by"
             made.append(Goal(words, auto[figure] - base[figure], 0.0, strictly=True))
-        free = [one for one in mine if one["uses"] == NOTHING and one["method"] != UNCENSORED]
-        peers = [one["lower quartile"] for one in free if not one["method"].startswith(OURS)]
-        rivals += len(peers)
+        peers = [one["lower quartile"] for one in rivals(mine) if one["uses"] == NOTHING]
+        compared += len(peers)
         ahead += bool(peers) and auto["lower quartile"] > max(peers)
     corrected = [one["p, Holm"] for one in rows if one["p, Holm"] is not None]
     made.append(Goal("smallest p after Holm", min(corrected), 0.05, at_least=False))
-    if rivals:
+    if compared:
         words = "data sets whose lower quartile is above every competitor's without the new person"
         made.append(Goal(words, ahead, 2))
     return made

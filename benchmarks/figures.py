@@ -58,10 +58,10 @@ TABLES = {
     "candidates": (
         "Every candidate of the cross-validation, * the chosen one. The best difference, which "
         "nobody could have known beforehand, bounds what any rule of choice gains. 'Seeds apart' "
-        "is how far two seeds of the same uncensored baseline are from each other; 'in the "
-        "search' is the difference on the people who validate in the first fold, which is all "
-        "that the search sees.",
-        ("data", "candidate", "chosen", "seeds", "in the search", "validation quartile", "mean",
+        "is how far two seeds of the same uncensored baseline are from each other; 'on the first "
+        "fold' is the difference on the people who validate there, which is all that a search on "
+        "one fold sees.",
+        ("data", "candidate", "chosen", "seeds", "on the first fold", "validation quartile", "mean",
          "lower quartile", "difference", "95 % interval", "p", "seeds apart, mean",
          "seeds apart, quartile"),
     ),
@@ -83,9 +83,9 @@ TABLES = {
         None,
     ),
     "strengths": (
-        "Every censor against its strength, on some folds: gain over the uncensored baseline on "
-        "the same people, accuracy of the best subject probe, and both with shuffled subject "
-        "labels (placebo True).",
+        "Every censor against its strength: gain over the uncensored baseline on people never "
+        "seen (each part of the people tested by a model of the others), accuracy of the best "
+        "subject probe, and both with shuffled subject labels (placebo True).",
         ("data", "censor", "strength", "placebo", "estimator", "people", "accuracy", "gain",
          "gain se", "probe", "probe uncensored", "chance"),
     ),

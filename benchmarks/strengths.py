@@ -2,14 +2,14 @@
 
 Each censor is trained at several strengths, and at all but the weakest once more with the subject
 labels of the training trials shuffled (the placebo: what the penalty does by merely being there).
-Options are those that `benchmarks/baseline.py` chose (`--options`). People are put into two or three
-parts, and each part is tested by a model of the others: with a model for each person, as in
+Options are those that `benchmarks/baseline.py` chose (`--options`). People are put into two or
+three parts, and each part is tested by a model of the others: with a model for each person, as in
 `benchmarks/evidence.py`, the same time would show two people instead of all. So fewer people train
 here than there. Nobody validates: all trainings are equally long, and nothing is chosen.
 
-Scores are compared with those of the uncensored baseline person by person; probes look for the person
-in the latents of the training subjects. Importances are Optuna's (fANOVA) over these trainings.
-Finished trainings are kept in --keep FILE.
+Scores are compared with those of the uncensored baseline person by person; probes look for the
+person in the latents of the training subjects. Importances are Optuna's (fANOVA) over these
+trainings. Finished trainings are kept in --keep FILE.
 """
 
 from __future__ import annotations

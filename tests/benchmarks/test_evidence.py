@@ -10,7 +10,7 @@ import autotransfer as at
 from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
 from evidence import csv_rows, names_of, of_whole_seeds, put
-from evidence_tables import UNCENSORED, Table, apart, compare, goals, holm, limits, row, rules
+from evidence_tables import UNCENSORED, Table, apart, candidates, compare, goals, holm, row, rules
 
 PEOPLE = [f"p{i}" for i in range(8)]
 CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]
@@ -111,22 +111,22 @@ def test_how_far_seeds_are_apart():
     given = table(0, 3)
     means = given.scores[given.scores["side"] == "test"].groupby(["setting", "seed"])
     means = means["balanced_accuracy"].mean()[UNCENSORED]
-    found = limits([given])
+    found = candidates([given])
     assert [one["candidate"] for one in found] == given.settings[1:]
     wanted = np.mean([abs(means[0] - means[1]), abs(means[0] - means[2]), abs(means[1] - means[2])])
     assert found[0]["seeds apart, mean"] == pytest.approx(wanted)
-    assert limits([table(0)])[0]["seeds apart, mean"] is None  # one seed does not tell
+    assert candidates([table(0)])[0]["seeds apart, mean"] is None  # one seed does not tell
     first = {str(s): mine[0].validation["p0"] for s, mine in scores(0, 3).items()}
     for one in found:
         gain = first[one["candidate"]] - first[UNCENSORED]
-        assert one["in the search"] == pytest.approx(gain)
+        assert one["on the first fold"] == pytest.approx(gain)
 
 
 def test_people_have_their_own_names():
     """A run calls people by their ids, the competitors' scores by their names."""
     data = at.make_subjects(n_subjects=8, n_trials=4, random_state=0)
-    named = at.SubjectDataset(data.X, data.y, [f"name {s}" for s in data.subject])
-    assert names_of(named) == {f"name {i}": f"name {i}" for i in range(8)}
+    named = at.SubjectDataset(data.X, data.y, data.subject, subjects=list("stuvwxyz"))
+    assert names_of(named) == {str(i): name for i, name in enumerate("stuvwxyz")}
     people = dict(zip(PEOPLE, "abcdefgh", strict=True))
     rows = csv_rows("emg", scores(0), people)
     assert {one["person"] for one in rows} == set("abcdefgh")

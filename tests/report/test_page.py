@@ -18,6 +18,7 @@ from autotransfer.report import write_report
 from autotransfer.report.again import python
 from autotransfer.report.answer import answer
 from autotransfer.report.gather import gather
+from autotransfer.report.run_sections import run_section, settings_section
 from autotransfer.search.asked import identity_of, problem_of, wishes_of
 from autotransfer.search.entry import Entry
 from autotransfer.search.ledger import Ledger
@@ -145,6 +146,20 @@ def test_the_words_fit_what_was_chosen(whole_run):
             assert f"The chosen method is {method.name}:" in said
             assert "cannot tell a difference from chance" in said  # five people cannot
             assert "helped" not in found.headline
+
+
+def test_the_folds_of_the_search_are_told(whole_run):
+    record = gather(whole_run)
+    asked = record.identity | {"search_folds": 4}
+    cut_down = record.results | {"plan": record.results["plan"] | {"search_folds": 3}}
+    for changes, folds in (
+        ({}, "1 fold"),
+        ({"identity": asked, "results": None}, "4 folds"),
+        ({"identity": asked, "results": cut_down}, "3 folds"),  # a budget did not let it have 4
+    ):
+        told = type(record)(**vars(record) | changes)
+        assert f", on {folds};" in words(f"<body>{run_section(told, None)}")
+        assert f"the people of {folds} behind" in words(f"<body>{settings_section(told)}")
 
 
 def test_a_choice_by_test_scores_is_marked_everywhere(whole_run, tmp_path):

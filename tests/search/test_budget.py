@@ -72,8 +72,8 @@ def test_a_plan_fits_its_budget(budget, workers, prune, search_folds):
     # And what it says is what its parts cost.
     candidates = candidates_guess(ordered(15), plan.keep, COSTS)
     costs = COSTS.at(plan.n_folds)
-    work = search_seconds(ordered(plan.n_settings), plan.rungs, costs, plan.keep)
-    work *= plan.search_folds
+    tried = ordered(plan.n_settings)
+    work = search_seconds(tried, plan.rungs, costs, plan.keep) * plan.search_folds
     work += crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
     assert work / workers <= plan.seconds
 

@@ -56,8 +56,8 @@ def settings_section(record: Record) -> Html:
         el(
             "p",
             "Balanced accuracy in percent, with its spread over people. Settings that were tried "
-            "in the search only have one fold's people behind them. Press a column's name to sort "
-            f"by it.{left}",
+            f"in the search only have the people of {_searched(record)} behind them. Press a "
+            f"column's name to sort by it.{left}",
         ),
         el(
             "p",
@@ -148,11 +148,18 @@ def _search(record: Record) -> str:
     identity = record.identity
     words = f"{identity['strategy']} over {', '.join(identity['space']['measures'])}"
     words += f" in mode {', '.join(identity['space']['modes'])}"
+    words += f", on {_searched(record)}"
     if identity["prune"]:
         words += ", with pruning"
     if identity["budget"] is not None:
         words += f"; budget {hours(identity['budget'])}"
     return words + f"; the best {identity['keep']} of each measure are cross-validated"
+
+
+def _searched(record: Record) -> str:
+    # A budget may have cut them. Identities of runs with the default have no search_folds.
+    asked = record.identity if record.results is None else record.results["plan"]
+    return count(asked.get("search_folds", 1), "fold")
 
 
 def _failures(record: Record) -> Html | None:

@@ -16,7 +16,7 @@ def settings_table(record: Record) -> pd.DataFrame:
     """Every setting tried: trials, and the spread of its scores over people.
 
     Cross-validated ones come first, the one that the rule likes best on top; then those of the
-    search, by their validation score on its one fold.
+    search, by their validation score on its folds.
     """
     rows = []
     for method in ordered(record):

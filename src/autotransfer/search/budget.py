@@ -169,16 +169,21 @@ def rungs_of(epochs: int, prune: bool, factor: int = 3, least: int = 5) -> tuple
 
 
 def search_seconds(
-    settings: Sequence[Setting], rungs: Sequence[int], costs: Costs, keep: int, factor: int = 3
+    settings: Sequence[Setting],
+    rungs: Sequence[int],
+    costs: Costs,
+    keep: int,
+    n_folds: int = 1,
+    factor: int = 3,
 ) -> float:
-    """Work of the search, in seconds of one worker."""
+    """Work of the search on some folds, in seconds of one worker."""
     total, n, before = 0.0, float(len(settings)), 0
     families = len({s.family for s in settings})
     for rung in rungs:
         each = sum(costs.trial(s, rung - before) for s in settings) / len(settings)
         total += n * each
         n, before = max(n / factor, min(n, families * keep)), rung
-    return total
+    return total * n_folds
 
 
 def crossval_seconds(
@@ -267,8 +272,8 @@ def fit_budget(
             costs: Costs = costs,
             search_folds: int = search_folds,
         ) -> float:
-            searched = search_seconds(ordered(n), rungs_of(epochs, prune), costs, keep)
-            searched *= search_folds
+            rungs = rungs_of(epochs, prune)
+            searched = search_seconds(ordered(n), rungs, costs, keep, search_folds)
             last = afterwards_seconds(max(costs.trial(c, epochs) for c in candidates), workers)
             return searched + last + crossval_seconds(candidates, epochs, n_folds, seeds, costs)
 

@@ -139,7 +139,7 @@ def whole_plan(wishes: Wishes, costs: Costs, workers: int) -> Plan:
     plan = wishes.plan()
     tried = wishes.settings(plan.n_settings)
     candidates = budgets.candidates_guess(tried, plan.keep, costs)
-    work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep) * plan.search_folds
+    work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep, plan.search_folds)
     work += budgets.crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
     longest = max(costs.trial(c, plan.epochs) for c in candidates)
     work += budgets.afterwards_seconds(longest, workers)
