@@ -89,6 +89,14 @@ TABLES = {
         ("data", "censor", "strength", "placebo", "estimator", "people", "accuracy", "gain",
          "gain se", "probe", "probe uncensored", "chance"),
     ),
+    "adaptation": (
+        "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
+        "person: how many, and how many trials the statistics of training count for (the prior "
+        "that validation chose, and 0). Other trials of the same person are predicted; with 'all', "
+        "the very same. Balanced accuracy, paired over people.",
+        ("data", "trials", "prior", "people", "before", "after", "quartile before",
+         "quartile after", "difference", "95 % interval", "p", "gained / lost"),
+    ),
     "batch_norm_momentum": (
         "Momentum of batch norm in EEGNet (braindecode has 0.01, we have 0.1), at most 60 epochs, "
         "learning rate 0.001, patience 30.",
@@ -147,10 +155,12 @@ PARTS = {
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
 EVIDENCE = ("baseline", "evidence", "candidates", "rules", "gains", "importances", "strengths")
+ADAPTING = ("adaptation",)
 PAGES = {
     "README.md": ("eegnet_step", "chosen_baseline", "evidence_in_short"),
-    "docs/figures.md": tuple(name for name in TABLES if name not in (*EVIDENCE, *PARTS)),
+    "docs/figures.md": tuple(n for n in TABLES if n not in (*EVIDENCE, *PARTS, *ADAPTING)),
     "docs/evidence.md": EVIDENCE,
+    "docs/adapting.md": ADAPTING,
 }
 """Which tables stand on which page."""
 

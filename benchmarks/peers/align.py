@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import torch
 from known import Array
 
 import autotransfer as at
-from autotransfer.data.validate import as_trials
-from autotransfer.training.infer import encode_trials
-from autotransfer.training.network import Network
 
 
 def euclidean_alignment(X: Array) -> Array:
@@ -67,27 +62,3 @@ def random_gains(X: Array, spread: float, seed: int) -> Array:
     """Multiply every channel of every trial (n, C, T) by exp(spread x a normal number)."""
     drawn = np.random.default_rng(seed).standard_normal(X.shape[:2])
     return (X * np.exp(spread * drawn)[..., None]).astype(np.float32)
-
-
-def with_statistics_of(clf: at.CensoredClassifier, X: Any) -> Array:
-    """Predict one person's trials with batch-norm statistics of these same trials.
-
-    All of them pass once through the network in training mode, without dropout and with the
-    running statistics replaced; they are then predicted. The classifier itself is not changed.
-
-    References
-    ----------
-    Li et al. (2018), Adaptive batch normalization for practical domain adaptation. Pattern
-    Recognition 80, 109-117.
-    """
-    old = clf.network_.encoder
-    options = {**old.options, "drop_prob": 0.0, "batch_norm_momentum": 1.0}
-    network = Network(at.EEGNet(old.n_channels, old.n_times, **options), len(clf.classes_))
-    network.load_state_dict(clf.network_.state_dict())
-    network.train()
-    trials = as_trials(X)
-    with torch.no_grad():
-        network(torch.from_numpy(clf.normaliser_.transform(trials[:])))
-    codes = encode_trials(network, clf.normaliser_, trials, logits=True).argmax(1)
-    predicted: Array = clf.classes_[codes]
-    return predicted

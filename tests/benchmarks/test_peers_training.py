@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import subject_loop
 import torch
-from align import by_subject, euclidean_alignment, own_scale, random_gains, with_statistics_of
+from align import by_subject, euclidean_alignment, own_scale, random_gains
 from objectives import IRM, GroupDRO, Pooled
 
 import autotransfer as at
@@ -99,36 +99,3 @@ def test_random_gains_are_of_trials_and_channels_and_as_wide_as_asked():
     assert (random_gains(X, 0.3, 0) == found).all()
     assert (random_gains(X, 0.3, 1) != found).any()
     assert (random_gains(X, 0.0, 0) == X).all()
-
-
-def test_statistics_of_the_person_undo_a_gain_and_leave_the_classifier_alone(data):
-    clf = classifier(data, normalise="none", max_epochs=10)
-    clf.fit(data.X, data.y, subject=data.subject)
-    before = {name: value.clone() for name, value in weights(clf).items()}
-    X = data.select(subjects=[1]).trials[:]
-    loud = 20 * X
-    assert (clf.predict(loud) != clf.predict(X)).any()  # or the next line would say nothing
-    assert np.mean(with_statistics_of(clf, loud) == with_statistics_of(clf, X)) > 0.95
-    for name, value in before.items():
-        assert torch.equal(value, weights(clf)[name]), name
-
-
-def test_statistics_of_the_person_are_those_of_its_trials(data):
-    """The first batch norm, by hand: the mean of what the temporal filters give."""
-    clf = classifier(data, normalise="none").fit(data.X, data.y, subject=data.subject)
-    X = torch.from_numpy(data.select(subjects=[1]).trials[:])
-    seen = {}
-    load = torch.nn.Module.train
-
-    def note(module, mode=True):
-        if not mode and hasattr(module, "encoder") and module is not clf.network_:
-            seen["mean"] = module.encoder.bnorm_temporal.running_mean.clone()
-        return load(module, mode)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch.nn.Module, "train", note)
-        with_statistics_of(clf, X.numpy())
-    filtered = clf.network_.encoder.conv_temporal(X[:, None])
-    torch.testing.assert_close(
-        seen["mean"], filtered.mean((0, 2, 3)).detach(), atol=1e-4, rtol=1e-3
-    )

@@ -102,6 +102,20 @@ def test_predict_needs_signals_only(study, fitted, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".npz"] == [out.name]
 
 
+def test_predict_adapts_to_each_person_by_themselves(study, fitted, tmp_path):
+    model, _ = fitted
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    told = json.loads(call("predict", model, study, "--adapt", "--json").stdout)
+    for who in data.subject_ids:
+        mine = data.subject == who
+        expected = clf.adapt(data.X[mine]).predict_proba(data.X[mine])
+        np.testing.assert_allclose(np.array(told["probabilities"])[mine], expected, atol=1e-6)
+    np.savez(tmp_path / "new.npz", X=data.X[:8])
+    one = json.loads(call("predict", model, tmp_path / "new.npz", "--adapt", "--json").stdout)
+    expected = clf.adapt(data.X[:8]).predict_proba(data.X[:8])
+    np.testing.assert_allclose(one["probabilities"], expected, atol=1e-6)
+
+
 def test_predict_tells_scores_in_json(study, fitted, tmp_path):
     model, _ = fitted
     told = json.loads(call("predict", model, study, "--json").stdout)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from autotransfer.data import SubjectDataset, TrialArray
+    from autotransfer.training import CensoredClassifier
 
 
 def predict(
@@ -28,23 +29,30 @@ def predict(
         Path | None,
         typer.Option(metavar="FILE", help="CSV file to write, instead of stdout."),
     ] = None,
+    adapt: Annotated[
+        bool,
+        typer.Option(
+            "--adapt", help="Take each person's statistics from these very trials, without labels."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Predict the label of every trial, with the probability of each class, as CSV.
 
-    A .npz file need hold nothing but X. If the data have labels, the balanced
-    accuracy of each subject is shown too.
+    A .npz file need hold nothing but X; it is then one person's. If the data have
+    labels, the balanced accuracy of each subject is shown too.
 
     [bold]Examples[/bold]
 
       autotransfer predict runs/gestures new_person.npz > predicted.csv
       autotransfer predict gestures.model new.npz --out predicted.csv --json
+      autotransfer predict gestures.model new_person.npz --adapt > predicted.csv
     """
     with working("loading"):
         model = load_model(source)
         signals, labelled = _load(data)
     with working("predicting"):
-        probabilities = model.predict_proba(signals)
+        probabilities = _probabilities(model, signals, labelled, adapt)
     classes = model.classes_.tolist()
     predicted = [classes[code] for code in probabilities.argmax(1)]
     scores = None if labelled is None else subject_scores(labelled, predicted, model.classes_)
@@ -78,6 +86,24 @@ def _load(data: str) -> tuple[TrialArray | Any, SubjectDataset | None]:
             return signals, None
     loaded = load(data)
     return loaded.X, loaded
+
+
+def _probabilities(
+    model: CensoredClassifier, signals: Any, labelled: SubjectDataset | None, adapt: bool
+) -> npt.NDArray[np.float64]:
+    """Probabilities of the classes, perhaps by a model adapted to each person."""
+    import numpy as np
+
+    if not adapt:
+        return model.predict_proba(signals)
+    if labelled is None:
+        return model.adapt(signals).predict_proba(signals)
+    found = np.empty((labelled.n_trials, len(model.classes_)))
+    for code in range(len(labelled.subject_ids)):
+        mine = np.flatnonzero(labelled.subject_code == code)
+        own = labelled.select(trials=mine).X
+        found[mine] = model.adapt(own).predict_proba(own)
+    return found
 
 
 def _csv(predicted: list[Any], probabilities: npt.NDArray[np.float64], classes: list[Any]) -> str:

@@ -1,0 +1,88 @@
+"""A model's batch-norm statistics taken from one new person's trials, without labels."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from autotransfer.data.normalise import Normaliser
+from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import require_finite
+from autotransfer.errors import SettingError
+from autotransfer.training.network import Network
+
+MOST = 512
+"""Trials that are looked at, evenly over all: statistics need no more, and all are in memory."""
+
+
+def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int) -> Network:
+    """Copy a network with batch-norm statistics of some trials.
+
+    The first batch norm takes mean and variance of what reaches it, then the next one of what
+    reaches it after that, and so on. With n trials and `prior` N each becomes
+
+        n / (n + N) * (statistic of the trials) + N / (n + N) * (statistic of training)
+
+    Parameters
+    ----------
+    network : Network
+        Trained; not changed.
+    normaliser : Normaliser
+        As in training.
+    X : TrialArray of shape (n_trials, C, T)
+        Signals of one person.
+    prior : int
+        Trials that the statistics of training count for.
+
+    Returns
+    -------
+    Network
+
+    References
+    ----------
+    Li et al. (2018), Adaptive batch normalization for practical domain adaptation. Pattern
+    Recognition 80, 109-117. Schneider et al. (2020), Improving robustness against common
+    corruptions by covariate shift adaptation. NeurIPS 33 (the prior).
+    """
+    made = deepcopy(network).eval()
+    # EEGNet does not call its norms as layers unless it is written out.
+    literal: Any = getattr(made.encoder, "literal", None)
+    layers: nn.Module = made.encoder if literal is None else literal()
+    norms = [m for m in layers.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+    if not norms:
+        raise SettingError(
+            "This encoder has no batch norm, so there is nothing to take from the new person's "
+            "signals. Use the model as it is, or an encoder with batch norm."
+        )
+    chosen = np.unique(np.linspace(0, len(X) - 1, min(len(X), MOST)).round().astype(np.intp))
+    trials = X[chosen]
+    require_finite(trials, 0)
+    share = len(X) / (len(X) + prior)
+    handles = [norm.register_forward_pre_hook(_taking(share)) for norm in norms]
+    signals = torch.from_numpy(normaliser.transform(trials)).to(made.head.weight.device)
+    with torch.no_grad():
+        layers(signals)
+    for handle in handles:
+        handle.remove()
+    if literal is not None:
+        made.encoder.load_state_dict(layers.state_dict())
+    return made
+
+
+def _taking(share: float) -> Any:
+    """Make a hook that moves a norm's statistics towards those of its input, before it is used."""
+
+    def hook(norm: _BatchNorm, given: tuple[Tensor, ...]) -> None:
+        (x,) = given
+        rest = [axis for axis in range(x.ndim) if axis != 1]
+        var, mean = torch.var_mean(x, rest, correction=0)
+        for kept, new in ((norm.running_mean, mean), (norm.running_var, var)):
+            assert kept is not None
+            kept.lerp_(new, share)
+
+    return hook
