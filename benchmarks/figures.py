@@ -85,9 +85,11 @@ TABLES = {
     "strengths": (
         "Every censor against its strength: gain over the uncensored baseline on people never "
         "seen (each part of the people tested by a model of the others), accuracy of the best "
-        "subject probe, and both with shuffled subject labels (placebo True).",
+        "subject probe, and both with shuffled subject labels (placebo True). 'Gain se' is over "
+        "people; 'noise' is how far a single training of the baseline is from the mean of five "
+        "(SD), which every row has beside it.",
         ("data", "censor", "strength", "placebo", "estimator", "people", "accuracy", "gain",
-         "gain se", "probe", "probe uncensored", "chance"),
+         "gain se", "noise", "probe", "probe uncensored", "chance"),
     ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "

@@ -7,9 +7,11 @@ three parts, and each part is tested by a model of the others: with a model for 
 `benchmarks/evidence.py`, the same time would show two people instead of all. So fewer people train
 here than there. Nobody validates: all trainings are equally long, and nothing is chosen.
 
-Scores are compared with those of the uncensored baseline person by person; probes look for the
-person in the latents of the training subjects. Importances are Optuna's (fANOVA) over these
-trainings. Finished trainings are kept in --keep FILE.
+Scores are compared person by person with those of the uncensored baseline, which is trained with
+several seeds: were it trained once, its luck would be in every difference. How far a single one of
+these trainings is from all of them is shown beside it. Probes look for the person in the latents of
+the training subjects. Importances are Optuna's (fANOVA) over these trainings. Finished trainings
+are kept in --keep FILE; `--no-run` makes the tables from the parts that are whole there.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ Cell = tuple[str | None, str, float, bool, str]
 UNCENSORED: Cell = (None, "marginal", 0.0, False, "")
 PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
 """Parts of the people; SSVEP has only twelve, and half of them teach too little."""
+BASELINES = 5
+"""Seeds of the uncensored baseline."""
 ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
 """MIGE's score estimators, the default first."""
 
@@ -59,6 +63,7 @@ class Job:
     estimator: str
     parts: int
     part: int
+    seed: int
     options: str
     """Of the classifier, as JSON."""
 
@@ -118,7 +123,7 @@ def run(job: Job) -> dict[str, Any]:
         measure_options={"estimator": job.estimator} if job.estimator else None,
         sfreq=data.sfreq,
         validation=None,
-        random_state=0,
+        random_state=job.seed,
         device="cpu",
         verbose=False,
         **json.loads(job.options),
@@ -141,8 +146,12 @@ def describe(job: Job, result: dict[str, Any]) -> str:
 
 
 def people(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Test score of every person."""
-    return {who: score for result in results for who, score in result["test"].items()}
+    """Test score of every person, a mean where there are several."""
+    found: dict[str, list[float]] = {}
+    for result in results:
+        for who, score in result["test"].items():
+            found.setdefault(who, []).append(score)
+    return {who: float(np.mean(scores)) for who, scores in found.items()}
 
 
 def row(
@@ -213,6 +222,31 @@ def fanova(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {factor: float(shares.get(factor, 0.0)) for factor in factors}
 
 
+def tables(results: Mapping[Job, dict[str, Any]], name: str) -> tuple[list[Any], list[Any]]:
+    """Summarise a data set: a row for each cell, and the importances."""
+    of: dict[Cell, list[dict[str, Any]]] = {}
+    alone: dict[int, list[dict[str, Any]]] = {}
+    for job, result in results.items():
+        if job.dataset == name:
+            of.setdefault(job.cell, []).append(result)
+            if job.cell == UNCENSORED:
+                alone.setdefault(job.seed, []).append(result)
+    base = people(of[UNCENSORED])
+    # How far a single training of the baseline is from the mean of all: the noise of every row.
+    apart = [np.mean([s - base[who] for who, s in people(one).items()]) for one in alone.values()]
+    noise = float(np.std(apart, ddof=1)) if len(apart) > 1 else None
+    rows = [{**row(name, cell, mine, of[UNCENSORED]), "noise": noise} for cell, mine in of.items()]
+    targets = ("gain", "probe")
+    return rows, [{"data": name, "of": target, **importances(rows, target)} for target in targets]
+
+
+def whole_parts(todo: Sequence[Job], keep: Path) -> list[Job]:
+    """Leave out the parts of the people that miss a training."""
+    done = {json.loads(line)["key"] for line in keep.read_text().splitlines()}
+    missing = {(job.dataset, job.part) for job in todo if job.key not in done}
+    return [job for job in todo if (job.dataset, job.part) not in missing]
+
+
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
@@ -221,28 +255,30 @@ def main() -> None:
     parser.add_argument("--max-epochs", type=int, help="for a try")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    parser.add_argument("--no-run", action="store_true", help="make the tables, train nothing")
     args = parser.parse_args()
+    if args.no_run and (args.keep is None or not args.keep.exists()):
+        parser.error("--no-run needs --keep FILE with finished trainings.")
     chosen = read_options(args.options)
     todo = []
     for name in args.dataset:
         options = network_options(name, chosen.get(name), args.max_epochs)
         text = json.dumps(options, sort_keys=True)
         n = args.parts or PARTS[name]
+        again = [(UNCENSORED, seed) for seed in range(1, BASELINES)]
         # Parts outside, cells inside: a run that is stopped has whole parts of everything.
-        todo += [Job(name, *cell, n, part, text) for part in range(n) for cell in cells()]
+        todo += [
+            Job(name, *cell, n, part, seed, text)
+            for part in range(n)
+            for cell, seed in [*((cell, 0) for cell in cells()), *again]
+        ]
+    todo = whole_parts(todo, args.keep) if args.no_run else todo
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows, matters = [], []
-    for name in args.dataset:
-        of: dict[Cell, list[dict[str, Any]]] = {}
-        for job, result in results.items():
-            if job.dataset == name:
-                of.setdefault(job.cell, []).append(result)
-        mine = [row(name, cell, found, of[UNCENSORED]) for cell, found in of.items()]
+    for name in dict.fromkeys(job.dataset for job in todo):
+        mine, shares = tables(results, name)
         rows += mine
-        matters += [
-            {"data": name, "of": target, **importances(mine, target)}
-            for target in ("gain", "probe")
-        ]
+        matters += shares
     report.show("Importance over these settings (fANOVA)", matters)
     report.finish(
         args,

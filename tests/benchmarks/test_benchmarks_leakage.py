@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import adaptation
 import autotransfer as at
 import baseline
 import erm
@@ -54,10 +55,15 @@ JOBS = {
         erm.Job("small", "channel", FOLD, 0, OPTIONS),
         list(at.SubjectFolds().folds(DATA.subject))[FOLD],
     ),
+    "adaptation": (
+        adaptation,
+        adaptation.Job("small", FOLD, OPTIONS),
+        list(at.SubjectFolds().folds(DATA.subject))[FOLD],
+    ),
     **{
         f"strengths {measure} {mode}{' placebo' * placebo}": (
             strengths,
-            strengths.Job("small", measure, mode, 0.1, placebo, "", 2, FOLD, OPTIONS),
+            strengths.Job("small", measure, mode, 0.1, placebo, "", 2, FOLD, 0, OPTIONS),
             strengths.parts(DATA.subject, 2)[FOLD],
         )
         for measure, mode, placebo in (
@@ -77,7 +83,7 @@ def result(monkeypatch, module, job, data):
     )
     monkeypatch.setattr(module, "_loaded", {})
     found = module.run(job)
-    found.pop("seconds")
+    found.pop("seconds", None)
     return found, found.pop("test")
 
 
@@ -125,6 +131,64 @@ def test_the_baseline_is_chosen_by_validation(monkeypatch, tmp_path):
 def test_strengths_cover_everything_once():
     cells = strengths.cells()
     assert len(cells) == len(set(cells)) == 1 + 45 + 30 + 9
+
+
+def test_the_prior_is_chosen_by_validation():
+    """At 8 the validation people gain most, at 0 the test people."""
+    ways = {f"{n} {prior}": prior for n in adaptation.TRIALS for prior in adaptation.PRIORS}
+    one = {
+        "validation": {"a": {way: (0.5, 0.5 + 0.1 * (p == 8)) for way, p in ways.items()}},
+        "test": {"b": {way: (0.5, 0.5 + 0.1 * (p == 0)) for way, p in ways.items()}},
+    }
+    assert adaptation.best_prior([one]) == 8
+
+
+def test_adaptation_is_judged_on_other_trials():
+    """A model that knows by heart what it was adapted to gains nothing by that."""
+
+    class Rote:
+        def __init__(self, known=()):
+            self.known = {x.tobytes(): x[0, 0] for x in known}
+
+        def adapt(self, X, prior=0):
+            return Rote(X)
+
+        def predict(self, X):
+            return np.array([self.known.get(x.tobytes(), -1.0) for x in X])
+
+    X = np.arange(40, dtype=np.float32)[:, None, None]
+    person = at.SubjectDataset(X, X[:, 0, 0], np.zeros(40, int))
+    found = adaptation.before_and_after(Rote(), person)
+    assert found.pop(adaptation.ALL) == (0, 1)
+    assert len(found) == 3 * len(adaptation.PRIORS)
+    assert all(pair == (0, 0) for pair in found.values())
+
+
+def test_a_gain_is_over_the_mean_of_the_baselines():
+    """Person a is at 0.4 and 0.6, b at 0.5 and 0.9: the one training is 0.3 above the other."""
+    probed = {part: {"accuracy": 0.5, "chance": 0.2} for part in ("z", "z given y", "z1", "z2")}
+    results = {}
+    for cell in strengths.cells():
+        for seed in (0, 1) if cell == strengths.UNCENSORED else (0,):
+            for part, who, score in ((0, "a", 0.4 + 0.2 * seed), (1, "b", 0.5 + 0.4 * seed)):
+                job = strengths.Job("erp", *cell, 2, part, seed, OPTIONS)
+                results[job] = {"test": {who: score}, "leakage": probed}
+    rows, _ = strengths.tables(results, "erp")
+    base, censored = rows[:2]
+    assert (base["gain"], base["accuracy"]) == (pytest.approx(0), pytest.approx(0.6))
+    assert censored["gain"] == pytest.approx(-0.15)
+    assert censored["noise"] == pytest.approx(np.std([-0.15, 0.15], ddof=1))
+
+
+def test_parts_that_are_not_whole_are_left_out(tmp_path):
+    todo = [
+        strengths.Job("erp", *cell, 2, part, 0, OPTIONS)
+        for part in (0, 1)
+        for cell in strengths.cells()
+    ]
+    keep = tmp_path / "keep.jsonl"
+    keep.write_text("".join(json.dumps({"key": job.key}) + "\n" for job in todo[:-1]))
+    assert strengths.whole_parts(todo, keep) == todo[: len(todo) // 2]
 
 
 @pytest.mark.parametrize("n", [2, 3])
