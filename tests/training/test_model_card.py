@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 import yaml
@@ -39,11 +41,21 @@ def test_the_card_says_what_the_model_is(folder):
         "2 channels x 64 time points at 64 Hz",
         "`left 'hand'`, `right`",
         "mmd marginal, strength 0.5",
-        "Trained on 2 subjects for 2 epochs; 1 other decided when to stop; 24 trials in all",
+        "Trained on 2 subjects for 2 epochs; 1 other validated; 24 trials in all",
         f"{score:.3f}. This is not a test",
         at.__version__,
     ):
         assert words in text
+
+
+def test_the_card_says_who_decided_what(folder, tmp_path):
+    _, clf = folder
+    stopped = copy(clf).set_params(patience=5)
+    text = (stopped.save(tmp_path / "stopped") / "README.md").read_text(encoding="utf-8")
+    assert "1 other decided when to stop" in text
+    assert "the stopping point was chosen by it" in text
+    own = clf.adapt(DATA.X[:5]).save(tmp_path / "own")
+    assert "Adapted to one person by 5 trials" in (own / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_card_names_nobody(folder):
@@ -66,5 +78,5 @@ def test_the_uncensored_model_says_so(tmp_path):
     ).fit(DATA.X, DATA.y, subject=DATA.subject)
     text = (clf.save(tmp_path / "m") / "README.md").read_text(encoding="utf-8")
     assert "Censoring: none." in text
-    assert "0 others decided" in text
+    assert "0 others validated" in text
     assert "Balanced accuracy on" not in text

@@ -44,7 +44,7 @@ def fit(
     validation: Annotated[
         str,
         typer.Option(
-            help="Subjects that decide when to stop: how many (1), which share (0.2), which ones "
+            help="Subjects held out to validate: how many (1), which share (0.2), which ones "
             "(ann,bob), or none.",
             rich_help_panel=opt.TRAINING,
         ),

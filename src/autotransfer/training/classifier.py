@@ -27,8 +27,8 @@ class CensoredClassifier(TrainedClassifier):
 
         class-weighted cross entropy + strength * dependence between latent z = f(x) and subject
 
-    `validation` subjects, apart from those trained on, decide when to stop and which epoch's
-    weights to keep.
+    `validation` subjects, apart from those trained on, give a score to choose settings by; with a
+    `patience` they also decide when to stop and which epoch's weights to keep.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class CensoredClassifier(TrainedClassifier):
     best_epoch_ : int
         Epoch whose weights were kept.
     training_subjects_, validation_subjects_ : list
-        Who was trained on, who decided when to stop.
+        Who was trained on, who was held out to validate.
     provenance_ : dict
         Versions, data fingerprint, seed, scores.
 
@@ -199,7 +199,7 @@ class CensoredClassifier(TrainedClassifier):
     def fit_fold(
         self, X: TrialArray, codes: Array, classes: Array, fold: Fold, seed: int, data: str
     ) -> Self:
-        """Train on ``fold.train`` with the stopping point from ``fold.validation``.
+        """Train on ``fold.train``, validate on ``fold.validation``.
 
         For those who make folds and have checked their data; `fit` does both.
 

@@ -50,9 +50,10 @@ def model_card(documents: dict[str, Any]) -> str:
         f"- Censoring: {_censoring(model)}.",
         f"- Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
         f"{about.get('epochs', '?')} epochs; "
-        f"{_count(about.get('validation_subjects', ()), 'other')} decided when to stop; "
+        f"{_count(about.get('validation_subjects', ()), 'other')} {_part(given)}; "
         f"{about.get('n_trials', '?')} trials in all.",
-        *_scores(about.get("scores") or {}),
+        *_adapted(about),
+        *_scores(about.get("scores") or {}, given),
         "",
         "## Use",
         "",
@@ -80,13 +81,27 @@ def _censoring(model: dict[str, Any]) -> str:
     return f"{model['measure']} {given['mode']}, {how}"
 
 
-def _scores(scores: dict[str, float]) -> list[str]:
+def _part(given: dict[str, Any]) -> str:
+    """Say what validation subjects did."""
+    return "validated" if given.get("patience") is None else "decided when to stop"
+
+
+def _adapted(about: dict[str, Any]) -> list[str]:
+    if "adapted" not in about:
+        return []
+    trials = _count(range(about["adapted"]["n_trials"]), "trial")
+    return [f"- Adapted to one person by {trials} of theirs, without labels. Not for anybody else."]
+
+
+def _scores(scores: dict[str, float], given: dict[str, Any]) -> list[str]:
     value = scores.get("validation_balanced_accuracy")
     if value is None:
         return []
+    part = _part(given)
+    why = "the stopping point was" if part != "validated" else "settings may have been"
     return [
-        f"- Balanced accuracy on the subjects that decided when to stop: {value:.3f}. This is not "
-        "a test: the stopping point was chosen by it. Test the model on people of your own."
+        f"- Balanced accuracy on the subjects that {part}: {value:.3f}. This is not a test: {why} "
+        "chosen by it. Test the model on people of your own."
     ]
 
 
