@@ -23,7 +23,7 @@ from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.look import LIGHT, MARKERS, drawing, to_svg
 from evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from recordings import RECORDINGS
-from strengths import ESTIMATORS
+from strength_tables import ESTIMATORS
 
 RESULTS = Path(__file__).parent / "results"
 WIDE = 8.4

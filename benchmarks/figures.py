@@ -77,6 +77,14 @@ TABLES = {
         "negative means yes.",
         ("data", "setting", "spearman"),
     ),
+    "digest": (
+        "All censors together, by strength (weak, middle, strong of their range): mean gain over "
+        "the uncensored baseline on people never seen, its spread over censors, and the change of "
+        "the subject probe's accuracy; then the same with shuffled subject labels (placebo). "
+        "'Noise' is how far a single training of the baseline is from the mean of five (SD).",
+        ("data", "strength", "gain", "gain sd", "probe", "placebo gain", "placebo gain sd",
+         "placebo probe", "noise"),
+    ),
     "importances": (
         "What matters among the censors (fANOVA, share of the variance over the settings below): "
         "for the gain on people never seen, and for what a probe finds of the person.",
@@ -152,11 +160,15 @@ PARTS = {
     "candidates": ("evidence", "candidates", ""),
     "rules": ("evidence", "rules", ""),
     "gains": ("evidence", "gains", ""),
+    "digest": ("strengths", "digest", ""),
     "importances": ("strengths", "importances", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
-EVIDENCE = ("baseline", "evidence", "candidates", "rules", "gains", "importances", "strengths")
+EVIDENCE = (
+    *("baseline", "evidence", "candidates", "rules", "gains"),
+    *("digest", "importances", "strengths"),
+)
 ADAPTING = ("adaptation",)
 PAGES = {
     "README.md": ("eegnet_step", "chosen_baseline", "evidence_in_short"),

@@ -19,13 +19,12 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optuna
 import torch
 
 import autotransfer as at
@@ -34,21 +33,15 @@ import report
 from autotransfer.censoring import MODES
 from autotransfer.data.splits import Fold
 from autotransfer.report.portrait import shuffled
-from autotransfer.search.space import LARGE, STRENGTHS
 from censors import CENSORS, name_of
-from censors_on_recordings import PROBED, probe
+from censors_on_recordings import probe
 from recordings import RECORDINGS, network_options, read_options, tested
+from strength_tables import ESTIMATORS, UNCENSORED, Cell, digest, strengths, tables
 
-Cell = tuple[str | None, str, float, bool, str]
-"""Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
-
-UNCENSORED: Cell = (None, "marginal", 0.0, False, "")
 PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
 """Parts of the people; SSVEP has only twelve, and half of them teach too little."""
 BASELINES = 5
 """Seeds of the uncensored baseline."""
-ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
-"""MIGE's score estimators, the default first."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +69,6 @@ class Job:
     def cell(self) -> Cell:
         """What was trained, on whatever part."""
         return self.measure, self.mode, self.strength, self.placebo, self.estimator
-
-
-def strengths(measure: str) -> tuple[float, ...]:
-    """Strengths to try: the paper's range for the measure, and below it where it starts at 1."""
-    return (0.1, 1.0, 10.0) if STRENGTHS[measure] == LARGE else (0.01, 0.1, 1.0)
 
 
 def cells() -> list[Cell]:
@@ -145,101 +133,6 @@ def describe(job: Job, result: dict[str, Any]) -> str:
     return f"{job.dataset} {name} part {job.part}: {score:.3f}"
 
 
-def people(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Test score of every person, a mean where there are several."""
-    found: dict[str, list[float]] = {}
-    for result in results:
-        for who, score in result["test"].items():
-            found.setdefault(who, []).append(score)
-    return {who: float(np.mean(scores)) for who, scores in found.items()}
-
-
-def row(
-    name: str, cell: Cell, mine: list[dict[str, Any]], base: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Summarise a cell, beside the baseline on the same people."""
-    measure, mode, strength, placebo, estimator = cell
-    scores, was = people(mine), people(base)
-    gain = np.array([scores[who] - was[who] for who in scores])
-    part = PROBED[mode][0]
-    return {
-        "data": name,
-        "censor": name_of((measure, mode)),
-        "strength": strength,
-        "placebo": placebo,
-        "estimator": estimator,
-        "people": len(scores),
-        "accuracy": float(np.mean(list(scores.values()))),
-        "lower quartile": float(np.percentile(list(scores.values()), 25)),
-        "gain": float(gain.mean()),
-        "gain se": float(gain.std(ddof=1) / np.sqrt(len(gain))),
-        "probed": part,
-        "probe": float(np.mean([r["leakage"][part]["accuracy"] for r in mine])),
-        "probe uncensored": float(np.mean([r["leakage"][part]["accuracy"] for r in base])),
-        "chance": float(np.mean([r["leakage"][part]["chance"] for r in mine])),
-    }
-
-
-def importances(rows: Sequence[Mapping[str, Any]], target: str) -> dict[str, float]:
-    """Share of each factor in the variance of a figure (fANOVA, Hutter et al. 2014).
-
-    Of measure, mode and strength over all censors (MIGE with its default estimator); of the score
-    estimator, beside mode, over MIGE at its middle strength.
-    """
-    default = ESTIMATORS[0]
-    real = [one for one in rows if one["censor"] != "uncensored" and not one["placebo"]]
-    whole = [
-        dict(zip(("measure", "mode"), one["censor"].split(), strict=True))
-        # As a rank within the measure: the ranges differ.
-        | {"strength": strengths(one["censor"].split()[0]).index(one["strength"])}
-        | {"value": one[target]}
-        for one in real
-        if one["estimator"] in ("", default)
-    ]
-    mige = [
-        {"mode": one["censor"].split()[1], "estimator": one["estimator"], "value": one[target]}
-        for one in real
-        if one["estimator"] and one["strength"] == strengths("mige")[1]
-    ]
-    return fanova(whole) | {"MIGE's estimator": fanova(mige)["estimator"]}
-
-
-def fanova(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Optuna's importances; every key but "value" is a factor with a few levels."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    factors = [factor for factor in found[0] if factor != "value"]
-    if len({one["value"] for one in found}) == 1:
-        return dict.fromkeys(factors, 0.0)  # nothing varies; Optuna would fail
-    levels = {factor: sorted({one[factor] for one in found}) for factor in factors}
-    kinds = {f: optuna.distributions.CategoricalDistribution(v) for f, v in levels.items()}
-    study = optuna.create_study()
-    for one in found:
-        params = {factor: one[factor] for factor in factors}
-        made = optuna.trial.create_trial(params=params, distributions=kinds, value=one["value"])
-        study.add_trial(made)
-    judge = optuna.importance.FanovaImportanceEvaluator(seed=0)
-    shares = optuna.importance.get_param_importances(study, evaluator=judge)
-    return {factor: float(shares.get(factor, 0.0)) for factor in factors}
-
-
-def tables(results: Mapping[Job, dict[str, Any]], name: str) -> tuple[list[Any], list[Any]]:
-    """Summarise a data set: a row for each cell, and the importances."""
-    of: dict[Cell, list[dict[str, Any]]] = {}
-    alone: dict[int, list[dict[str, Any]]] = {}
-    for job, result in results.items():
-        if job.dataset == name:
-            of.setdefault(job.cell, []).append(result)
-            if job.cell == UNCENSORED:
-                alone.setdefault(job.seed, []).append(result)
-    base = people(of[UNCENSORED])
-    # How far a single training of the baseline is from the mean of all: the noise of every row.
-    apart = [np.mean([s - base[who] for who, s in people(one).items()]) for one in alone.values()]
-    noise = float(np.std(apart, ddof=1)) if len(apart) > 1 else None
-    rows = [{**row(name, cell, mine, of[UNCENSORED]), "noise": noise} for cell, mine in of.items()]
-    targets = ("gain", "probe")
-    return rows, [{"data": name, "of": target, **importances(rows, target)} for target in targets]
-
-
 def whole_parts(todo: Sequence[Job], keep: Path) -> list[Job]:
     """Leave out the parts of the people that miss a training."""
     done = {json.loads(line)["key"] for line in keep.read_text().splitlines()}
@@ -279,12 +172,15 @@ def main() -> None:
         mine, shares = tables(results, name)
         rows += mine
         matters += shares
+    averages = digest(rows)
+    report.show("All censors together, beside their placebos", averages)
     report.show("Importance over these settings (fANOVA)", matters)
     report.finish(
         args,
         "Accuracy on people never seen, and leakage, against strength",
         rows,
         importances=matters,
+        digest=averages,
         trainings=[{**job.__dict__, **result} for job, result in results.items()],
     )
 

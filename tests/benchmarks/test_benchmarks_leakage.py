@@ -16,6 +16,7 @@ import adaptation
 import autotransfer as at
 import baseline
 import erm
+import strength_tables
 import strengths
 from recordings import Recording
 
@@ -169,15 +170,20 @@ def test_a_gain_is_over_the_mean_of_the_baselines():
     probed = {part: {"accuracy": 0.5, "chance": 0.2} for part in ("z", "z given y", "z1", "z2")}
     results = {}
     for cell in strengths.cells():
-        for seed in (0, 1) if cell == strengths.UNCENSORED else (0,):
+        for seed in (0, 1) if cell == strength_tables.UNCENSORED else (0,):
             for part, who, score in ((0, "a", 0.4 + 0.2 * seed), (1, "b", 0.5 + 0.4 * seed)):
                 job = strengths.Job("erp", *cell, 2, part, seed, OPTIONS)
                 results[job] = {"test": {who: score}, "leakage": probed}
-    rows, _ = strengths.tables(results, "erp")
+    rows, _ = strength_tables.tables(results, "erp")
     base, censored = rows[:2]
     assert (base["gain"], base["accuracy"]) == (pytest.approx(0), pytest.approx(0.6))
     assert censored["gain"] == pytest.approx(-0.15)
     assert censored["noise"] == pytest.approx(np.std([-0.15, 0.15], ddof=1))
+    weak, middle, _ = strength_tables.digest(rows)
+    assert (weak["gain"], weak["gain sd"]) == (pytest.approx(-0.15), pytest.approx(0))
+    assert weak["placebo gain"] is None  # the weakest have no placebo
+    assert middle["placebo gain"] == pytest.approx(-0.15)
+    assert middle["placebo probe"] == pytest.approx(0)
 
 
 def test_parts_that_are_not_whole_are_left_out(tmp_path):
@@ -205,10 +211,10 @@ def test_importances_against_what_was_put_in():
     rows = [
         {"censor": f"{measure} {mode}", "strength": strength, "placebo": placebo}
         | {"estimator": estimator, "gain": float(mode == "conditional")}
-        | {"probe": float(strengths.strengths(measure).index(strength))}
+        | {"probe": float(strength_tables.strengths(measure).index(strength))}
         for measure, mode, strength, placebo, estimator in strengths.cells()[1:]
     ]
-    gain, probe = (strengths.importances(rows, target) for target in ("gain", "probe"))
+    gain, probe = (strength_tables.importances(rows, target) for target in ("gain", "probe"))
     assert gain["mode"] > 0.99
     assert probe["strength"] > 0.99
     assert gain["MIGE's estimator"] < 0.01
