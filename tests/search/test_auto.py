@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
 from multiprocessing import get_context
@@ -26,8 +27,10 @@ from autotransfer.errors import (
     MissingSubjectError,
     RunMismatchError,
     SettingError,
+    SmallCellWarning,
 )
 from autotransfer.search import BASELINE, Setting, Space
+from autotransfer.search.asked import warn_idle
 from autotransfer.search.engine import Carried
 from autotransfer.search.problem import Problem, stored
 from autotransfer.search.status import open_run
@@ -269,6 +272,21 @@ def test_a_dry_run_writes_nothing(tmp_path, monkeypatch, capsys):
     assert "17 trials" in said
     assert "GB of memory" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_would_do_nothing_is_told_beforehand():
+    """Of 8 trials in 3 classes no cell has the 4 that MIGE needs; MMD needs 2."""
+    space = Space(["mige", "mmd"])
+    few = at.CensoredClassifier(trials_per_subject=8)
+    with pytest.warns(SmallCellWarning) as told:
+        warn_idle(few, space, 3)
+    (one,) = told
+    assert "mige conditional would censor nothing" in str(one.message)
+    assert "has 2 trials of each class of a person, and it needs 4" in str(one.message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_idle(few.set_params(trials_per_subject=12), space, 3)
+        warn_idle(at.CensoredClassifier(), Space(), 20)  # left to itself it takes what is needed
 
 
 @pytest.mark.parametrize(

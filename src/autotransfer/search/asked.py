@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from autotransfer.censoring.registry import make_censor
 from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import SettingError, SmallCellWarning, some
 from autotransfer.search import selection
 from autotransfer.search.budget import parse_budget
 from autotransfer.search.problem import Problem
@@ -73,8 +77,10 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
             f"search_folds={n_folds} or fewer."
         )
     base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    space = estimator.space or Space()
+    warn_idle(base, space, len(problem.classes))
     return Wishes(
-        space=estimator.space or Space(),
+        space=space,
         strategy=estimator.strategy,
         n_settings=estimator.n_settings,
         prune=bool(estimator.prune),
@@ -89,6 +95,30 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         budget=None if estimator.budget is None else parse_budget(estimator.budget),
         seed=settings.seed(estimator.random_state),
     )
+
+
+def warn_idle(base: CensoredClassifier, space: Space, n_classes: int) -> None:
+    """Warn of measures and modes that would find no trials to censor in the batches asked for.
+
+    Such a setting is the uncensored baseline under another name, and could be chosen under it.
+    """
+    for measure, mode in product(space.measures, space.modes):
+        given = {name: getattr(base, name) for name in ("subjects_per_batch", "trials_per_subject")}
+        asked = SimpleNamespace(measure=measure, mode=mode, **given)
+        _, trials = settings.batch_shape(asked, n_classes)
+        cell = trials // n_classes if mode == "conditional" else trials
+        sizes = {"n_latent": 2, "n_subjects": 2, "n_classes": n_classes}
+        options = space.options_of(measure)[0]
+        least = make_censor(measure, mode, **sizes, options=options).measure.smallest_cell
+        if cell < least:
+            whose = "each class of a person" if mode == "conditional" else "a person"
+            warnings.warn(
+                f"{measure} {mode} would censor nothing: with trials_per_subject={trials} a batch "
+                f"has {cell} trials of {whose}, and it needs {least}. Raise trials_per_subject, or "
+                "leave that mode or measure out of the space.",
+                SmallCellWarning,
+                stacklevel=3,
+            )
 
 
 def identity_of(problem: Problem, wishes: Wishes) -> dict[str, Any]:
