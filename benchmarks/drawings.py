@@ -30,7 +30,9 @@ WIDE = 8.4
 """Inches: the width of a page."""
 
 
-def curves(rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str) -> Figure:
+def curves(
+    rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str, noise: str = ""
+) -> Figure:
     """Draw a figure against strength: a row for each data set, a column for each mode.
 
     Parameters
@@ -43,6 +45,8 @@ def curves(rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str) -> F
         What it is, for the axis.
     zero : str
         Column of the level to compare with, or "" for 0.
+    noise : str
+        Column of the standard deviation of a training; a band of two of it is drawn.
     """
     names = list(dict.fromkeys(row["data"] for row in rows))
     made = Figure((WIDE, 2.4 * len(names) + 0.5), layout="constrained")
@@ -73,12 +77,19 @@ def curves(rows: Sequence[dict[str, Any]], figure: str, of: str, zero: str) -> F
             of_mode = [row for row in rows if row["data"] == name and mode in row["censor"]]
             level = of_mode[0][zero] if zero and of_mode else 0
             ax.axhline(level, color=LIGHT.baseline, linewidth=1)
+            if noise and of_mode and of_mode[0][noise]:
+                wide = 2 * of_mode[0][noise]
+                ax.axhspan(level - wide, level + wide, color=LIGHT.faint, alpha=0.5, zorder=0)
             ax.set_xscale("log")
+            ticks = sorted({row["strength"] for row in rows if row["strength"] > 0})
+            # In words of our own: names of people may hold a $, so nothing is set as mathematics.
+            ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            ax.minorticks_off()
             ax.grid(axis="y")
             ax.set_title(f"{name}, {mode}")
         axes[i][0].set_ylabel(of)
-    for ax in axes[-1]:
-        ax.set_xlabel("strength")
+    band = "; grey: two SD of one training of the baseline" if noise else ""
+    made.supxlabel(f"strength (dotted: placebo, shuffled subject labels{band})", fontsize="medium")
     handles, labels = axes[0][0].get_legend_handles_labels()
     made.legend(handles, labels, loc="outside upper center", ncols=len(MEASURES))
     return made
@@ -142,7 +153,7 @@ def _tables(text: bytes) -> list[Table]:
 DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
     "accuracy_and_strength": (
         "strengths.json",
-        lambda text: curves(_rows(text), "gain", "gain over the uncensored", ""),
+        lambda text: curves(_rows(text), "gain", "gain over the uncensored", "", "noise"),
     ),
     "leakage_and_strength": (
         "strengths.json",

@@ -36,14 +36,15 @@ def test_curves_show_every_measure_in_every_mode():
     rng = np.random.default_rng(0)
     rows = [
         {"data": name, "censor": f"{measure} {mode}", "strength": strength, "placebo": placebo}
-        | {"estimator": estimator, "gain": rng.normal(), "probe uncensored": 0.5}
+        | {"estimator": estimator, "gain": rng.normal(), "noise": 0.01}
         for name in ("emg", "erp")
         for measure, mode, strength, placebo, estimator in strengths.cells()[1:]
     ]
-    made = curves(rows, "gain", "gain", "")
+    made = curves(rows, "gain", "gain", "", "noise")
     axes = made.axes
     assert len(axes) == 6
     assert all(len(ax.lines) == 2 * 5 + 1 for ax in axes)  # five measures, placebos, the level
+    assert all(len(ax.patches) == 1 for ax in axes)  # the noise
     seen = words(made)
     assert all(word in seen for word in ("adversary", "erp, complementary", "strength"))
 
