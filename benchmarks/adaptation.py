@@ -33,18 +33,13 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(pool.Job):
     """One training."""
 
     dataset: str
     fold: int
     options: str
     """Of the classifier, as JSON."""
-
-    @property
-    def key(self) -> str:
-        """Identity in the file of kept results."""
-        return json.dumps(self.__dict__, sort_keys=True)
 
 
 _loaded: dict[str, at.SubjectDataset] = {}

@@ -10,7 +10,6 @@ probe of the uncensored latent. Finished trainings are kept in --keep FILE.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from dataclasses import dataclass
@@ -36,18 +35,13 @@ PROBED = {"marginal": ("z",), "conditional": ("z given y",), "complementary": ("
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(pool.Job):
     """One training."""
 
     dataset: str
     measure: str | None
     mode: str
     fold: int
-
-    @property
-    def key(self) -> str:
-        """Identity in the file of kept results."""
-        return json.dumps(self.__dict__, sort_keys=True)
 
 
 _loaded: dict[str, at.SubjectDataset] = {}

@@ -31,7 +31,7 @@ PEOPLE = 6
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(pool.Job):
     """One training."""
 
     measure: str | None
@@ -40,11 +40,6 @@ class Job:
     placebo: bool = False
     options: str = "{}"
     """Further options of the classifier, as JSON."""
-
-    @property
-    def key(self) -> str:
-        """Identity in the file of kept results."""
-        return json.dumps(self.__dict__, sort_keys=True)
 
 
 def encoder(n_channels: int, n_times: int) -> nn.Module:

@@ -26,7 +26,7 @@ from recordings import RECORDINGS, Recording, tested
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(pool.Job):
     """One training: a fold of a data set with some options."""
 
     dataset: str
@@ -35,11 +35,6 @@ class Job:
     seed: int
     options: str = "{}"
     """Further options of the classifier, as JSON; "encoder_options" are added to the data set's."""
-
-    @property
-    def key(self) -> str:
-        """Identity in the file of kept results."""
-        return json.dumps(self.__dict__, sort_keys=True)
 
 
 def jobs(names: list[str], seed: int, options: dict[str, Any], all_kinds: bool) -> Iterator[Job]:

@@ -8,19 +8,22 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from autotransfer.training.progress import duration
 
 
-class Job(Protocol):
-    """Anything with a key that stands for it in the file of kept results."""
+@dataclass(frozen=True)
+class Job:
+    """What a process does; benchmarks add fields that JSON can hold."""
 
     @property
     def key(self) -> str:
         """Identity in the file of kept results."""
+        return json.dumps(self.__dict__, sort_keys=True)
 
 
 J = TypeVar("J", bound=Job)

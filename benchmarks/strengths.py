@@ -45,7 +45,7 @@ BASELINES = 5
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(pool.Job):
     """One training."""
 
     dataset: str
@@ -59,11 +59,6 @@ class Job:
     seed: int
     options: str
     """Of the classifier, as JSON."""
-
-    @property
-    def key(self) -> str:
-        """Identity in the file of kept results."""
-        return json.dumps(self.__dict__, sort_keys=True)
 
     @property
     def cell(self) -> Cell:

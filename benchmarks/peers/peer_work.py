@@ -16,13 +16,14 @@ from methods import METHODS
 from sklearn.metrics import balanced_accuracy_score
 
 import autotransfer as at
+import pool
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferError
 from recordings import RECORDINGS
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(pool.Job):
     """One training: a method with a setting on a fold of a data set."""
 
     dataset: str
@@ -33,11 +34,6 @@ class Job:
     seed: int
     options: str
     """Options of the networks of the data set, as JSON."""
-
-    @property
-    def key(self) -> str:
-        """Identity in the file of kept results."""
-        return json.dumps(self.__dict__, sort_keys=True)
 
 
 def fit(job: Job, data: at.SubjectDataset, fold: Fold) -> Model:
