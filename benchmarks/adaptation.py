@@ -24,6 +24,7 @@ import autotransfer as at
 import pool
 import report
 from autotransfer.report.statistics import paired
+from autotransfer.training.adapt import PRIOR
 from recordings import RECORDINGS, network_options, read_options
 
 TRIALS = (4, 8, 16, 32, 64)
@@ -83,7 +84,7 @@ def before_and_after(
     """
     X, y = np.asarray(person.X), person.y
     codes = clf.predict(X)
-    found = {ALL: (accuracy(y, codes), accuracy(y, clf.adapt(X).predict(X)))}
+    found = {ALL: (accuracy(y, codes), accuracy(y, clf.adapt(X, prior=0).predict(X)))}
     rng = np.random.default_rng(0)
     for n in TRIALS:
         if n > len(y) // 2:
@@ -179,8 +180,13 @@ def main() -> None:
         there = [
             n for n in TRIALS if len(of_people(mine, "test", f"{n} {prior}")[0]) > everybody / 2
         ]
-        rows += [row(name, mine, n, p) for n in there for p in sorted({0, prior})]
-        rows.append(row(name, mine, ALL, 0))
+        shown = sorted({0, PRIOR, prior})
+        rows += [
+            {**row(name, mine, n, p), "chosen": "*" if p == prior else ""}
+            for n in there
+            for p in shown
+        ]
+        rows.append({**row(name, mine, ALL, 0), "chosen": ""})
     report.finish(
         args,
         "Unlabelled trials of the new person",

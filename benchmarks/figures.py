@@ -101,10 +101,10 @@ TABLES = {
     ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
-        "person: how many, and how many trials the statistics of training count for (the prior "
-        "that validation chose, and 0). Other trials of the same person are predicted; with 'all', "
-        "the very same. Balanced accuracy, paired over people.",
-        ("data", "trials", "prior", "people", "before", "after", "quartile before",
+        "person: how many, and how many trials the statistics of training count for (prior; * the "
+        "one that validation chose of 0, 8 and 32). Other trials of the same person are predicted; "
+        "with 'all', the very same. Balanced accuracy, paired over people.",
+        ("data", "trials", "prior", "chosen", "people", "before", "after", "quartile before",
          "quartile after", "difference", "95 % interval", "p", "gained / lost"),
     ),
     "batch_norm_momentum": (

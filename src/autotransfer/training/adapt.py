@@ -16,6 +16,10 @@ from autotransfer.data.validate import require_finite
 from autotransfer.errors import SettingError
 from autotransfer.training.network import Network
 
+PRIOR = 32
+"""Trials that the statistics of training count for, by default: validation's choice of 0, 8 and 32
+on two of three data sets, and no loss on average with as few as 4 trials (docs/adapting.md)."""
+
 MOST = 512
 """Trials that are looked at, evenly over all: statistics need no more, and all are in memory."""
 

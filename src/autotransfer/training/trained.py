@@ -16,7 +16,7 @@ from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
 from autotransfer.errors import ChannelMismatchError, LabelError, ShapeError, some
 from autotransfer.training import model_folder, settings
-from autotransfer.training.adapt import adapted
+from autotransfer.training.adapt import PRIOR, adapted
 from autotransfer.training.given import SignalEstimator
 from autotransfer.training.infer import encode_trials
 
@@ -68,7 +68,7 @@ class TrainedClassifier(SignalEstimator):
         predicted: Array = self.classes_[codes]
         return predicted
 
-    def adapt(self, X: Any, *, prior: int = 0) -> Self:
+    def adapt(self, X: Any, *, prior: int = PRIOR) -> Self:
         """Make a model for one new person from some of their trials, without labels.
 
         Takes the statistics of every batch norm from these trials; all else stays. Where people
@@ -79,7 +79,8 @@ class TrainedClassifier(SignalEstimator):
         X : array of shape (n_trials, n_channels, n_times)
             Trials of one person, with all classes about as often as they will come later.
         prior : int
-            Trials that the statistics of training count for: more than 0 for few trials.
+            Trials that the statistics of training count for. Without it (0), fewer than about 16
+            trials do more harm than good.
 
         Returns
         -------
