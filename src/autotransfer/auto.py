@@ -59,7 +59,7 @@ class AutoTransfer(SignalEstimator):
         Whose options (encoder, normalise, sfreq, learning rate, max_epochs, ...) all trials share.
         Its `log` gets the trials of the run when it ends (`autotransfer.search.write_tensorboard`).
     space : Space, optional
-        Settings to search; the paper's Table II by default.
+        Settings to search; by default the paper's Table II, with weaker MMDs.
     strategy : {"grid", "tpe"}
         Walk through the space, or let Optuna's TPE sampler propose settings in batches.
     n_settings : int, optional
