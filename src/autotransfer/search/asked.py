@@ -98,9 +98,9 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
 
 
 def warn_idle(base: CensoredClassifier, space: Space, n_classes: int) -> None:
-    """Warn of measures and modes that would find no trials to censor in the batches asked for.
+    """Warn of measures and modes that would find few trials to censor in the batches asked for.
 
-    Such a setting is the uncensored baseline under another name, and could be chosen under it.
+    Such a setting is little but the uncensored baseline, and could be chosen under another name.
     """
     for measure, mode in product(space.measures, space.modes):
         given = {name: getattr(base, name) for name in ("subjects_per_batch", "trials_per_subject")}
@@ -113,9 +113,9 @@ def warn_idle(base: CensoredClassifier, space: Space, n_classes: int) -> None:
         if cell < least:
             whose = "each class of a person" if mode == "conditional" else "a person"
             warnings.warn(
-                f"{measure} {mode} would censor nothing: with trials_per_subject={trials} a batch "
-                f"has {cell} trials of {whose}, and it needs {least}. Raise trials_per_subject, or "
-                "leave that mode or measure out of the space.",
+                f"{measure} {mode} would censor little or nothing: with trials_per_subject={trials}"
+                f" a batch has about {cell} trials of {whose}, and it needs {least}. Raise "
+                "trials_per_subject, or leave that mode or measure out of the space.",
                 SmallCellWarning,
                 stacklevel=3,
             )
