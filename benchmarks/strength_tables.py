@@ -42,6 +42,9 @@ def row(
     scores, was = people(mine), people(base)
     gain = np.array([scores[who] - was[who] for who in scores])
     part = PROBED[mode][0]
+    found, was_found = (
+        float(np.mean([r["leakage"][part]["accuracy"] for r in some])) for some in (mine, base)
+    )
     return {
         "data": name,
         "censor": name_of((measure, mode)),
@@ -54,8 +57,10 @@ def row(
         "gain": float(gain.mean()),
         "gain se": float(gain.std(ddof=1) / np.sqrt(len(gain))),
         "probed": part,
-        "probe": float(np.mean([r["leakage"][part]["accuracy"] for r in mine])),
-        "probe uncensored": float(np.mean([r["leakage"][part]["accuracy"] for r in base])),
+        "probe": found,
+        "probe uncensored": was_found,
+        # Modes are about different parts of the latent; only changes can be compared.
+        "probe change": found - was_found,
         "chance": float(np.mean([r["leakage"][part]["chance"] for r in mine])),
     }
 
@@ -74,7 +79,7 @@ def tables(results: Mapping[Any, dict[str, Any]], name: str) -> tuple[list[Any],
     apart = [np.mean([s - base[who] for who, s in people(one).items()]) for one in alone.values()]
     noise = float(np.std(apart, ddof=1)) if len(apart) > 1 else None
     rows = [{**row(name, cell, mine, of[UNCENSORED]), "noise": noise} for cell, mine in of.items()]
-    targets = ("gain", "probe")
+    targets = ("gain", "probe change")
     return rows, [{"data": name, "of": target, **importances(rows, target)} for target in targets]
 
 
@@ -98,11 +103,11 @@ def digest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             for placebo, prefix in ((False, ""), (True, "placebo ")):
                 kind = [o for o in mine if (o["rank"], o["placebo"]) == (rank, placebo)]
                 gains = [one["gain"] for one in kind]
-                falls = [one["probe"] - one["probe uncensored"] for one in kind]
+                changes = [one["probe change"] for one in kind]
                 found |= {
                     f"{prefix}gain": float(np.mean(gains)) if kind else None,
                     f"{prefix}gain sd": float(np.std(gains, ddof=1)) if kind else None,
-                    f"{prefix}probe": float(np.mean(falls)) if kind else None,
+                    f"{prefix}probe": float(np.mean(changes)) if kind else None,
                 }
             made.append(found | {"noise": mine[0]["noise"]})
     return made
