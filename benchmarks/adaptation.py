@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 import autotransfer as at
+import evidence_tables
 import pool
 import report
-from autotransfer.report.statistics import paired
 from autotransfer.training.adapt import PRIOR
+from autotransfer.training.trained import balanced_accuracy
 from recordings import RECORDINGS, network_options, read_options
 
 TRIALS = (4, 8, 16, 32, 64)
@@ -83,8 +84,9 @@ def before_and_after(
         "trials prior" -> balanced accuracy before and after, means over the draws.
     """
     X, y = np.asarray(person.X), person.y
-    codes = clf.predict(X)
-    found = {ALL: (accuracy(y, codes), accuracy(y, clf.adapt(X, prior=0).predict(X)))}
+    plain = clf.predict(X)
+    own = clf.adapt(X, prior=0).predict(X)
+    found = {ALL: (balanced_accuracy(y, plain), balanced_accuracy(y, own))}
     rng = np.random.default_rng(0)
     for n in TRIALS:
         if n > len(y) // 2:
@@ -93,19 +95,14 @@ def before_and_after(
         for prior in PRIORS:
             pairs = [
                 (
-                    accuracy(y[rest], codes[rest]),
-                    accuracy(y[rest], clf.adapt(X[few], prior=prior).predict(X[rest])),
+                    balanced_accuracy(y[rest], plain[rest]),
+                    balanced_accuracy(y[rest], clf.adapt(X[few], prior=prior).predict(X[rest])),
                 )
                 for few, rest in ((order[:n], order[n:]) for order in drawn)
             ]
             before, after = np.mean(pairs, 0)
             found[f"{n} {prior}"] = (float(before), float(after))
     return found
-
-
-def accuracy(y: Any, predicted: Any) -> float:
-    """Balanced accuracy over the classes that are there."""
-    return float(np.mean([(predicted[y == label] == label).mean() for label in np.unique(y)]))
 
 
 def of_people(results: Iterable[Mapping[str, Any]], side: str, way: str) -> Any:
@@ -131,22 +128,18 @@ def best_prior(results: Sequence[Mapping[str, Any]]) -> int:
 def row(name: str, results: Sequence[Mapping[str, Any]], n: Any, prior: Any) -> dict[str, Any]:
     """Compare the test people before and after."""
     before, after = of_people(results, "test", ALL if n == ALL else f"{n} {prior}")
-    compared = paired(after, before)
-    assert compared is not None
-    difference = compared.difference
+    made = evidence_tables.row(name, "adapted", after, before)
+    kept = ("difference", "95 % interval", "p", "gained / lost")
     return {
         "data": name,
         "trials": str(n),
         "prior": prior,
         "people": len(before),
         "before": float(np.mean(list(before.values()))),
-        "after": float(np.mean(list(after.values()))),
+        "after": made["mean"],
         "quartile before": float(np.percentile(list(before.values()), 25)),
-        "quartile after": float(np.percentile(list(after.values()), 25)),
-        "difference": difference.value,
-        "95 % interval": f"{difference.low:+.3f} to {difference.high:+.3f}",
-        "p": compared.p,
-        "gained / lost": f"{compared.gained} / {compared.lost}",
+        "quartile after": made["lower quartile"],
+        **{column: made[column] for column in kept},
     }
 
 

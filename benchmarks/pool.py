@@ -29,6 +29,12 @@ class Job:
 J = TypeVar("J", bound=Job)
 
 
+def kept(file: Path) -> dict[str, dict[str, Any]]:
+    """Read finished jobs: key -> result."""
+    entries = map(json.loads, file.read_text().splitlines())
+    return {entry["key"]: entry["result"] for entry in entries}
+
+
 def run_all(
     run: Callable[[J], dict[str, Any]],
     todo: list[J],
@@ -37,10 +43,7 @@ def run_all(
     describe: Callable[[J, dict[str, Any]], str],
 ) -> dict[J, dict[str, Any]]:
     """Run jobs in processes; `describe` makes the line that tells of a finished one."""
-    found: dict[str, dict[str, Any]] = {}
-    if keep is not None and keep.exists():
-        lines = keep.read_text().splitlines()
-        found = {entry["key"]: entry["result"] for entry in map(json.loads, lines)}
+    found = kept(keep) if keep is not None and keep.exists() else {}
     missing = [job for job in todo if job.key not in found]
     # One thread each: two on a busy machine are slower than one. Set before the workers start.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 
-from autotransfer.search.space import LARGE, STRENGTHS
+from autotransfer.search.space import STRENGTHS
 from censors import name_of
 from censors_on_recordings import PROBED
 
@@ -21,8 +21,8 @@ ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
 
 
 def strengths(measure: str) -> tuple[float, ...]:
-    """Strengths to try: the paper's range for the measure, and below it where it starts at 1."""
-    return (0.1, 1.0, 10.0) if STRENGTHS[measure] == LARGE else (0.01, 0.1, 1.0)
+    """Strengths to try: the least, the middle and the most of what a search tries."""
+    return tuple(sorted(STRENGTHS[measure])[::2])
 
 
 def people(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:

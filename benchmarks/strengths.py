@@ -130,7 +130,7 @@ def describe(job: Job, result: dict[str, Any]) -> str:
 
 def whole_parts(todo: Sequence[Job], keep: Path) -> list[Job]:
     """Leave out the parts of the people that miss a training."""
-    done = {json.loads(line)["key"] for line in keep.read_text().splitlines()}
+    done = pool.kept(keep)
     missing = {(job.dataset, job.part) for job in todo if job.key not in done}
     return [job for job in todo if (job.dataset, job.part) not in missing]
 

@@ -193,7 +193,7 @@ def test_parts_that_are_not_whole_are_left_out(tmp_path):
         for cell in strengths.cells()
     ]
     keep = tmp_path / "keep.jsonl"
-    keep.write_text("".join(json.dumps({"key": job.key}) + "\n" for job in todo[:-1]))
+    keep.write_text("".join(json.dumps({"key": job.key, "result": {}}) + "\n" for job in todo[:-1]))
     assert strengths.whole_parts(todo, keep) == todo[: len(todo) // 2]
 
 
