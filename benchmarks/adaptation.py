@@ -11,14 +11,12 @@ the table is of those who test. Finished trainings are kept in --keep FILE.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import autotransfer as at
 import evidence_tables
@@ -26,7 +24,7 @@ import pool
 import report
 from autotransfer.training.adapt import PRIOR
 from autotransfer.training.trained import balanced_accuracy
-from recordings import RECORDINGS, network_options, read_options
+from recordings import RECORDINGS, at_work, network_options, read_options
 
 TRIALS = (4, 8, 16, 32, 64)
 PRIORS = (0, 8, 32)
@@ -44,15 +42,9 @@ class Job(pool.Job):
     """Of the classifier, as JSON."""
 
 
-_loaded: dict[str, at.SubjectDataset] = {}
-
-
 def run(job: Job) -> dict[str, Any]:
     """Train a fold; score those who validate and those who test, before and after."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore", at.AutoTransferWarning)
-    recording = RECORDINGS[job.dataset]
-    data = _loaded.setdefault(job.dataset, recording.load())
+    recording, data = at_work(job.dataset)
     fold = recording.folds(data)[job.fold]
     clf = at.CensoredClassifier(
         sfreq=data.sfreq,

@@ -25,7 +25,7 @@ import report
 from autotransfer.encoder.split import split_latent
 from autotransfer.errors import LatentCollapseWarning, LatentExplosionWarning
 from censors import CENSORS, name_of
-from recordings import RECORDINGS, tested
+from recordings import at_work, tested
 
 N_FOLDS = 5
 EPOCHS = {"emg": 8, "ssvep": 40}
@@ -44,14 +44,9 @@ class Job(pool.Job):
     fold: int
 
 
-_loaded: dict[str, at.SubjectDataset] = {}
-
-
 def run(job: Job) -> dict[str, Any]:
     """Train a fold, score its test subjects, probe the latent of its training subjects."""
-    torch.set_num_threads(1)
-    recording = RECORDINGS[job.dataset]
-    data = _loaded.setdefault(job.dataset, recording.load())
+    recording, data = at_work(job.dataset)
     folds = at.SubjectFolds(N_FOLDS, shuffle=True, random_state=0)
     fold = list(folds.folds(data.subject))[job.fold]
     clf = at.CensoredClassifier(

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import autotransfer as at
 import pool
 import report
-from recordings import RECORDINGS, Recording, tested
+from recordings import RECORDINGS, at_work, tested
 
 
 @dataclass(frozen=True)
@@ -47,15 +45,9 @@ def jobs(names: list[str], seed: int, options: dict[str, Any], all_kinds: bool) 
                 yield Job(name, kind, fold, seed, json.dumps(options, sort_keys=True))
 
 
-_loaded: dict[str, at.SubjectDataset] = {}
-
-
 def run(job: Job) -> dict[str, Any]:
     """Train one fold and score each of its test subjects."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore", at.AutoTransferWarning)
-    recording: Recording = RECORDINGS[job.dataset]
-    data = _loaded.setdefault(job.dataset, recording.load())
+    recording, data = at_work(job.dataset)
     fold = recording.folds(data)[job.fold]
     options = {**recording.options, **json.loads(job.options)}
     encoder_options = {**recording.encoder_options, **options.pop("encoder_options", {})}

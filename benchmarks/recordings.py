@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 import autotransfer as at
 from autotransfer.data.splits import Fold
@@ -109,6 +113,18 @@ def read_options(path: Path | None) -> dict[str, Any]:
     if unknown:
         sys.exit(f"{path} has options of {', '.join(unknown)}; known are {', '.join(RECORDINGS)}.")
     return chosen
+
+
+def at_work(name: str) -> tuple[Recording, at.SubjectDataset]:
+    """Make a worker ready to train on a data set: one thread, no warnings, opened only once."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", at.AutoTransferWarning)
+    return RECORDINGS[name], _opened(name)
+
+
+@functools.cache
+def _opened(name: str) -> at.SubjectDataset:
+    return RECORDINGS[name].load()
 
 
 def tested(clf: at.CensoredClassifier, data: at.SubjectDataset, fold: Fold) -> dict[str, float]:

@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import autotransfer as at
 import pool
@@ -35,7 +33,7 @@ from autotransfer.data.splits import Fold
 from autotransfer.report.portrait import shuffled
 from censors import CENSORS, name_of
 from censors_on_recordings import probe
-from recordings import RECORDINGS, network_options, read_options, tested
+from recordings import RECORDINGS, at_work, network_options, read_options, tested
 from strength_tables import ESTIMATORS, UNCENSORED, Cell, digest, strengths, tables
 
 PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
@@ -88,15 +86,9 @@ def parts(subject: Any, n: int) -> list[Fold]:
     return [Fold(f.subject, f.train, nobody, np.union1d(f.validation, f.test)) for f in pairs]
 
 
-_loaded: dict[str, at.SubjectDataset] = {}
-
-
 def run(job: Job) -> dict[str, Any]:
     """Train without a part of the people, score these, probe the latent of the others."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore", at.AutoTransferWarning)
-    recording = RECORDINGS[job.dataset]
-    data = _loaded.setdefault(job.dataset, recording.load())
+    _, data = at_work(job.dataset)
     fold = parts(data.subject, job.parts)[job.part]
     subject = shuffled(fold, np.random.default_rng(0)).subject if job.placebo else data.subject
     clf = at.CensoredClassifier(

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from known import Array, Known, Model
 from methods import METHODS
 from sklearn.metrics import balanced_accuracy_score
@@ -19,7 +18,7 @@ import autotransfer as at
 import pool
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferError
-from recordings import RECORDINGS
+from recordings import at_work
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,6 @@ def score(model: Model, data: at.SubjectDataset, fold: Fold, side: str) -> dict[
     return {"subjects": subjects, "pooled": float(pooled)}
 
 
-_loaded: dict[str, at.SubjectDataset] = {}
-
-
 def run(job: Job) -> dict[str, Any]:
     """Fit a job's method and score its validation and test subjects.
 
@@ -78,12 +74,9 @@ def run(job: Job) -> dict[str, Any]:
         validation trials, as in ``benchmarks/erm.py``), "seconds" of fitting; "error" instead
         where the training failed, which is a result, too: its setting cannot be chosen.
     """
-    torch.set_num_threads(1)
+    recording, data = at_work(job.dataset)
     warnings.simplefilter("ignore")  # of five libraries, at every fold
-    if job.dataset not in _loaded:
-        _loaded[job.dataset] = RECORDINGS[job.dataset].load()
-    data = _loaded[job.dataset]
-    fold = RECORDINGS[job.dataset].folds(data)[job.fold]
+    fold = recording.folds(data)[job.fold]
     start = time.process_time()
     try:
         model = fit(job, data, fold)

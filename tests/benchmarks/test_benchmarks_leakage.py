@@ -16,9 +16,10 @@ import adaptation
 import autotransfer as at
 import baseline
 import erm
+import recordings
 import strength_tables
 import strengths
-from recordings import Recording
+from recordings import RECORDINGS, Recording
 
 DATA = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
 FOLD = 1
@@ -79,10 +80,8 @@ JOBS = {
 
 def result(monkeypatch, module, job, data):
     """Run a job on data in memory."""
-    monkeypatch.setattr(
-        module, "RECORDINGS", {"small": Small("small", ("channel",), 0.0, data=data)}
-    )
-    monkeypatch.setattr(module, "_loaded", {})
+    monkeypatch.setitem(RECORDINGS, "small", Small("small", ("channel",), 0.0, data=data))
+    recordings._opened.cache_clear()
     found = module.run(job)
     found.pop("seconds", None)
     return found, found.pop("test")
