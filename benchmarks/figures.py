@@ -90,14 +90,12 @@ TABLES = {
         "for the gain on people never seen, and for what a probe finds of the person.",
         None,
     ),
-    "strengths": (
-        "Every censor against its strength: gain over the uncensored baseline on people never "
-        "seen (each part of the people tested by a model of the others), accuracy of the best "
-        "subject probe, and both with shuffled subject labels (placebo True). 'Gain se' is over "
-        "people; 'noise' is how far a single training of the baseline is from the mean of five "
-        "(SD), which every row has beside it.",
-        ("data", "censor", "strength", "placebo", "estimator", "people", "accuracy", "gain",
-         "gain se", "noise", "probe", "probe uncensored", "chance"),
+    "curves": (
+        "Every censor at three strengths: gain over the uncensored baseline on people never seen, "
+        "of one training, so beside the noise above; the same with shuffled subject labels "
+        "(placebo); change of the subject probe's accuracy. With spreads over people in the file.",
+        ("data", "censor", "weak", "middle", "strong", "placebo middle", "placebo strong",
+         "probe weak", "probe middle", "probe strong"),
     ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
@@ -162,12 +160,13 @@ PARTS = {
     "gains": ("evidence", "gains", ""),
     "digest": ("strengths", "digest", ""),
     "importances": ("strengths", "importances", ""),
+    "curves": ("strengths", "censors", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
 EVIDENCE = (
     *("baseline", "evidence", "candidates", "rules", "gains"),
-    *("digest", "importances", "strengths"),
+    *("digest", "importances", "curves"),
 )
 ADAPTING = ("adaptation",)
 PAGES = {

@@ -83,6 +83,31 @@ def tables(results: Mapping[Any, dict[str, Any]], name: str) -> tuple[list[Any],
     return rows, [{"data": name, "of": target, **importances(rows, target)} for target in targets]
 
 
+WORDS = ("weak", "middle", "strong")
+"""The three strengths of a measure."""
+
+
+def ranked(rows: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Rows of a data set's censors, their strength in words: the ranges of measures differ."""
+    return [
+        {**one, "rank": WORDS[strengths(one["censor"].split()[0]).index(one["strength"])]}
+        for one in rows
+        if one["data"] == name and one["censor"] != "uncensored"
+    ]
+
+
+def by_censor(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Gain and change of the probe of every censor, its strengths and placebos side by side."""
+    made: dict[tuple[str, ...], dict[str, Any]] = {}
+    for name in dict.fromkeys(one["data"] for one in rows):
+        for one in ranked(rows, name):
+            words = f"{'placebo ' * one['placebo']}{one['rank']}"
+            censor = f"{one['censor']} {one['estimator']}".strip()
+            line = made.setdefault((name, censor), {"data": name, "censor": censor})
+            line |= {words: one["gain"], f"probe {words}": one["probe change"]}
+    return list(made.values())
+
+
 def digest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Average over all censors, strength by strength, beside their placebos.
 
@@ -91,17 +116,11 @@ def digest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     made = []
     for name in dict.fromkeys(one["data"] for one in rows):
-        mine = [
-            {**one, "rank": strengths(one["censor"].split()[0]).index(one["strength"])}
-            for one in rows
-            if one["data"] == name
-            and one["censor"] != "uncensored"
-            and one["estimator"] in ("", ESTIMATORS[0])
-        ]
-        for rank, words in enumerate(("weak", "middle", "strong")):
+        mine = [one for one in ranked(rows, name) if one["estimator"] in ("", ESTIMATORS[0])]
+        for words in WORDS:
             found: dict[str, Any] = {"data": name, "strength": words}
             for placebo, prefix in ((False, ""), (True, "placebo ")):
-                kind = [o for o in mine if (o["rank"], o["placebo"]) == (rank, placebo)]
+                kind = [o for o in mine if (o["rank"], o["placebo"]) == (words, placebo)]
                 gains = [one["gain"] for one in kind]
                 changes = [one["probe change"] for one in kind]
                 found |= {

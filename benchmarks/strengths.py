@@ -34,7 +34,7 @@ from autotransfer.report.portrait import shuffled
 from censors import CENSORS, name_of
 from censors_on_recordings import probe
 from recordings import RECORDINGS, at_work, network_options, read_options, tested
-from strength_tables import ESTIMATORS, UNCENSORED, Cell, digest, strengths, tables
+from strength_tables import ESTIMATORS, UNCENSORED, Cell, by_censor, digest, strengths, tables
 
 PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
 """Parts of the people; SSVEP has only twelve, and half of them teach too little."""
@@ -168,6 +168,7 @@ def main() -> None:
         rows,
         importances=matters,
         digest=averages,
+        censors=by_censor(rows),
         trainings=[{**job.__dict__, **result} for job, result in results.items()],
     )
 

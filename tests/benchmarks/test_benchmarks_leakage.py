@@ -183,6 +183,10 @@ def test_a_gain_is_over_the_mean_of_the_baselines():
     assert weak["placebo gain"] is None  # the weakest have no placebo
     assert middle["placebo gain"] == pytest.approx(-0.15)
     assert middle["placebo probe"] == pytest.approx(0)
+    lines = strength_tables.by_censor(rows)
+    assert len(lines) == 15 + 9  # MIGE's other three estimators in three modes
+    assert lines[0]["weak"] == pytest.approx(-0.15)
+    assert "placebo weak" not in lines[0]
 
 
 def test_parts_that_are_not_whole_are_left_out(tmp_path):
