@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import pool
 import report
 from autotransfer.training.adapt import PRIOR
 from autotransfer.training.trained import balanced_accuracy
-from recordings import RECORDINGS, at_work, network_options, read_options
+from recordings import RECORDINGS, at_work, networks, training_parser
 
 TRIALS = (4, 8, 16, 32, 64)
 PRIORS = (0, 8, 32)
@@ -142,19 +141,11 @@ def describe(job: Job, result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = report.parser(__doc__)
-    parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
-    parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
-    parser.add_argument("--max-epochs", type=int, help="for a try")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    parser = training_parser(__doc__)
     args = parser.parse_args()
-    chosen = read_options(args.options)
     todo = []
-    for name in args.dataset:
-        options = network_options(name, chosen.get(name), args.max_epochs)
-        text = json.dumps(options, sort_keys=True)
-        todo += [Job(name, fold, text) for fold in range(RECORDINGS[name].count_folds())]
+    for name, options in networks(args).items():
+        todo += [Job(name, fold, options) for fold in range(RECORDINGS[name].count_folds())]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows = []
     for name in args.dataset:

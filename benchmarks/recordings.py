@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import json
 import os
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 import autotransfer as at
+import report
 from autotransfer.data.splits import Fold
 
 
@@ -125,6 +127,24 @@ def at_work(name: str) -> tuple[Recording, at.SubjectDataset]:
 @functools.cache
 def _opened(name: str) -> at.SubjectDataset:
     return RECORDINGS[name].load()
+
+
+def training_parser(words: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a benchmark that trains networks on recordings."""
+    parser = report.parser(words)
+    parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
+    parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
+    parser.add_argument("--max-epochs", type=int, help="for a try")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    return parser
+
+
+def networks(args: argparse.Namespace) -> dict[str, str]:
+    """Options of the network for every data set that was asked for, as JSON."""
+    chosen = read_options(args.options)
+    options = {n: network_options(n, chosen.get(n), args.max_epochs) for n in args.dataset}
+    return {name: json.dumps(one, sort_keys=True) for name, one in options.items()}
 
 
 def tested(clf: at.CensoredClassifier, data: at.SubjectDataset, fold: Fold) -> dict[str, float]:

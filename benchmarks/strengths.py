@@ -33,7 +33,7 @@ from autotransfer.data.splits import Fold
 from autotransfer.report.portrait import shuffled
 from censors import CENSORS, name_of
 from censors_on_recordings import probe
-from recordings import RECORDINGS, at_work, network_options, read_options, tested
+from recordings import at_work, networks, tested, training_parser
 from strength_tables import ESTIMATORS, UNCENSORED, Cell, by_censor, digest, strengths, tables
 
 PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
@@ -128,27 +128,19 @@ def whole_parts(todo: Sequence[Job], keep: Path) -> list[Job]:
 
 
 def main() -> None:
-    parser = report.parser(__doc__)
-    parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
+    parser = training_parser(__doc__)
     parser.add_argument("--parts", type=int, help="of the people; each is tested by the others")
-    parser.add_argument("--options", type=Path, help="what benchmarks/baseline.py --json wrote")
-    parser.add_argument("--max-epochs", type=int, help="for a try")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
     parser.add_argument("--no-run", action="store_true", help="make the tables, train nothing")
     args = parser.parse_args()
     if args.no_run and (args.keep is None or not args.keep.exists()):
         parser.error("--no-run needs --keep FILE with finished trainings.")
-    chosen = read_options(args.options)
     todo = []
-    for name in args.dataset:
-        options = network_options(name, chosen.get(name), args.max_epochs)
-        text = json.dumps(options, sort_keys=True)
+    for name, options in networks(args).items():
         n = args.parts or PARTS[name]
         again = [(UNCENSORED, seed) for seed in range(1, BASELINES)]
         # Parts outside, cells inside: a run that is stopped has whole parts of everything.
         todo += [
-            Job(name, *cell, n, part, seed, text)
+            Job(name, *cell, n, part, seed, options)
             for part in range(n)
             for cell, seed in [*((cell, 0) for cell in cells()), *again]
         ]

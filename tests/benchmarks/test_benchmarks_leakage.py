@@ -16,6 +16,7 @@ import adaptation
 import autotransfer as at
 import baseline
 import erm
+import gap
 import recordings
 import strength_tables
 import strengths
@@ -61,6 +62,11 @@ JOBS = {
         adaptation,
         adaptation.Job("small", FOLD, OPTIONS),
         list(at.SubjectFolds().folds(DATA.subject))[FOLD],
+    ),
+    "gap": (
+        gap,
+        gap.Job("small", "mmd", 0.1, 2, FOLD, 0, OPTIONS),
+        strengths.parts(DATA.subject, 2)[FOLD],
     ),
     **{
         f"strengths {measure} {mode}{' placebo' * placebo}": (
