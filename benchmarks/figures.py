@@ -97,6 +97,15 @@ TABLES = {
         ("data", "censor", "weak", "middle", "strong", "placebo middle", "placebo strong",
          "probe weak", "probe middle", "probe strong"),
     ),
+    "gap": (
+        "The same trials of the same people, predicted by models that learnt from other trials of "
+        "theirs (known) and by models that never met them (new): accuracy, and the difference "
+        "person by person. Marginal censors beside the uncensored baseline (three trainings, a "
+        "censor has one): what they change for known and for new people, and how far people's "
+        "latents are from the mean of the training people, in deviations within people.",
+        ("data", "censor", "strength", "people", "known", "new", "gap", "95 % interval", "p",
+         "known change", "new change", "known distance", "new distance"),
+    ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
         "person: how many, and how many trials the statistics of training count for (prior; * the "
@@ -166,7 +175,7 @@ PARTS = {
 
 EVIDENCE = (
     *("baseline", "evidence", "candidates", "rules", "gains"),
-    *("digest", "importances", "curves"),
+    *("gap", "digest", "importances", "curves"),
 )
 ADAPTING = ("adaptation",)
 PAGES = {

@@ -26,7 +26,7 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from recordings import at_work, networks, training_parser
+from recordings import at_work, networks, training_parser, units_of_people
 from strength_tables import strengths
 from strengths import PARTS, parts
 
@@ -63,14 +63,10 @@ def cells() -> list[tuple[str | None, float]]:
 
 def last_trials(data: at.SubjectDataset) -> np.ndarray:
     """Mark the last third of every person's trials of every class, by whole recordings."""
-    unit = np.arange(len(data.y)) if data.recording is None else data.recording
     marked = np.zeros(len(data.y), bool)
-    for who in data.subject_ids:
-        for label in data.labels:
-            mine = np.flatnonzero((data.subject == who) & (data.y == label))
-            units = list(dict.fromkeys(unit[mine]))
-            n = max(1, int(OF_A_CLASS * len(units)))
-            marked[mine] = np.isin(unit[mine], units[-n:])
+    for units in units_of_people(data).values():
+        n = max(1, int(OF_A_CLASS * len(units)))
+        marked[np.concatenate(units[-n:])] = True
     return marked
 
 

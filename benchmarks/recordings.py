@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import autotransfer as at
@@ -145,6 +146,18 @@ def networks(args: argparse.Namespace) -> dict[str, str]:
     chosen = read_options(args.options)
     options = {n: network_options(n, chosen.get(n), args.max_epochs) for n in args.dataset}
     return {name: json.dumps(one, sort_keys=True) for name, one in options.items()}
+
+
+def units_of_people(data: at.SubjectDataset) -> dict[tuple[Any, Any], list[np.ndarray]]:
+    """Trials of every (person, class) in the order of the data, those of one recording together."""
+    unit = np.arange(len(data.y)) if data.recording is None else data.recording
+    found: dict[tuple[Any, Any], list[np.ndarray]] = {}
+    for who in data.subject_ids:
+        for label in data.labels:
+            mine = np.flatnonzero((data.subject == who) & (data.y == label))
+            names = dict.fromkeys(unit[mine])
+            found[who, label] = [mine[unit[mine] == name] for name in names]
+    return found
 
 
 def tested(clf: at.CensoredClassifier, data: at.SubjectDataset, fold: Fold) -> dict[str, float]:

@@ -18,6 +18,7 @@ import baseline
 import erm
 import gap
 import recordings
+import skew
 import strength_tables
 import strengths
 from recordings import RECORDINGS, Recording
@@ -66,6 +67,11 @@ JOBS = {
     "gap": (
         gap,
         gap.Job("small", "mmd", 0.1, 2, FOLD, 0, OPTIONS),
+        strengths.parts(DATA.subject, 2)[FOLD],
+    ),
+    "skew": (
+        skew,
+        skew.Job("small", "skewed", "mmd", "conditional", 0.1, 2, FOLD, 0, OPTIONS),
         strengths.parts(DATA.subject, 2)[FOLD],
     ),
     **{

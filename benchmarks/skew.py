@@ -1,0 +1,177 @@
+"""When people differ in what they do: class proportions that tell who it is.
+
+In the recordings everybody does everything equally often, so that knowing the person says nothing
+about the class, and a network gains nothing by learning who it is. Here the training people are
+thinned out: each keeps all trials of one class, another class for another person, and a fifth of
+the others (whole recordings where there are any). Now the person is a shortcut to the class, for
+known people only. For comparison the same number of trials of each person, evenly over classes.
+Everybody new is scored on all trials. People are put into parts as in `benchmarks/strengths.py`;
+epochs are as many more as there are fewer trials. Finished trainings are kept in --keep FILE.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import autotransfer as at
+import evidence_tables
+import pool
+import report
+from autotransfer.censoring import MEASURES
+from censors import name_of
+from recordings import at_work, networks, tested, training_parser, units_of_people
+from strength_tables import people, strengths
+from strengths import PARTS, parts
+
+SEEDS = 3
+"""Trainings of the uncensored baseline; a censor has one."""
+OTHERS = 0.2
+"""Share of the trials of a class that is not the person's own."""
+EVEN, SKEWED = "even", "skewed"
+MODES = ("marginal", "conditional")
+
+
+@dataclass(frozen=True)
+class Job(pool.Job):
+    """One training."""
+
+    dataset: str
+    trials: str
+    measure: str | None
+    mode: str
+    strength: float
+    parts: int
+    part: int
+    seed: int
+    options: str
+    """Of the classifier, as JSON."""
+
+    @property
+    def cell(self) -> tuple[str, str | None, str, float]:
+        """What was trained, on whatever part."""
+        return self.trials, self.measure, self.mode, self.strength
+
+
+def cells() -> list[tuple[tuple[str, str | None, str, float], int]]:
+    """Everything to train for a part, with its seed."""
+    plain = [
+        ((trials, None, "marginal", 0.0), seed)
+        for trials in (EVEN, SKEWED)
+        for seed in range(SEEDS)
+    ]
+    censors = ((measure, mode) for mode in MODES for measure in MEASURES)
+    return plain + [((SKEWED, m, mode, strengths(m)[1]), 0) for m, mode in censors]
+
+
+def thinned(data: at.SubjectDataset, trials: str) -> np.ndarray:
+    """Choose trials of everybody: most of one class, or as many evenly over classes."""
+    units = units_of_people(data)
+    order = np.random.default_rng(0).permutation(len(data.subject_ids))
+    kept: list[np.ndarray] = []
+    for place, who in zip(order, data.subject_ids, strict=True):
+        own = data.labels[place % len(data.labels)]
+        sizes = {
+            label: len(units[who, label]) * (1.0 if label == own else OTHERS)
+            for label in data.labels
+        }
+        if trials == EVEN:
+            sizes = dict.fromkeys(sizes, sum(sizes.values()) / len(sizes))
+        for label, size in sizes.items():
+            # From all of the session, not from its beginning.
+            n, there = max(1, round(size)), units[who, label]
+            chosen = np.linspace(0, len(there) - 1, min(n, len(there))).round().astype(int)
+            kept += [there[i] for i in chosen]
+    return np.sort(np.concatenate(kept))
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Train on a part's known people, thinned out; score the new ones on all they have."""
+    _, data = at_work(job.dataset)
+    fold = parts(data.subject, job.parts)[job.part]
+    trials = np.intersect1d(fold.train, thinned(data, job.trials))
+    train = data.select(trials=trials)
+    options = json.loads(job.options)
+    options["max_epochs"] = round(options["max_epochs"] * len(fold.train) / len(trials))
+    clf = at.CensoredClassifier(
+        job.measure,
+        job.mode,
+        job.strength if job.measure else None,
+        sfreq=data.sfreq,
+        validation=None,
+        random_state=job.seed,
+        device="cpu",
+        verbose=False,
+        **options,
+    )
+    clf.fit(train.X, train.y, subject=train.subject)
+    return {"test": tested(clf, data, fold), "n_train": len(trials)}
+
+
+def rows_of(name: str, results: Mapping[Job, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make a row for everything that was trained on a data set, beside the skewed baseline."""
+    of: dict[tuple[str, str | None, str, float], list[dict[str, Any]]] = {}
+    for job, result in results.items():
+        if job.dataset == name:
+            of.setdefault(job.cell, []).append(result)
+    base = people(of[SKEWED, None, "marginal", 0.0])
+    made = []
+    for (trials, measure, mode, strength), mine in of.items():
+        found = evidence_tables.row(name, name_of((measure, mode)), people(mine), base)
+        kept = ("mean", "lower quartile", "difference", "95 % interval", "p", "gained / lost")
+        made.append(
+            {"data": name, "trials": trials, "censor": found["method"], "strength": strength}
+            | {"people": found["people"]}
+            | {column: found[column] for column in kept}
+        )
+    return made
+
+
+def together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Average the censors of a mode: single rows have the noise of one training in them."""
+    of: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row["censor"] != "uncensored":
+            of.setdefault((row["data"], row["censor"].split()[1]), []).append(row["difference"])
+    return [
+        {"data": name, "mode": mode, "difference": float(np.mean(found))}
+        | {"sd over measures": float(np.std(found, ddof=1))}
+        for (name, mode), found in of.items()
+    ]
+
+
+def describe(job: Job, result: dict[str, Any]) -> str:
+    """Tell of a finished training."""
+    what = f"{job.dataset} part {job.part} {job.trials} {name_of((job.measure, job.mode))}"
+    return f"{what} {job.strength:g}: {np.mean(list(result['test'].values())):.3f}"
+
+
+def main() -> None:
+    parser = training_parser(__doc__)
+    parser.add_argument("--parts", type=int, help="of the people; each is tested by the others")
+    args = parser.parse_args()
+    todo = []
+    for name, options in networks(args).items():
+        n = args.parts or PARTS[name]
+        todo += [
+            Job(name, *cell, n, part, seed, options) for cell, seed in cells() for part in range(n)
+        ]
+    results = pool.run_all(run, todo, args.keep, args.workers, describe)
+    rows = [row for name in args.dataset for row in rows_of(name, results)]
+    averages = together(rows)
+    report.show("Censors of a mode together", averages)
+    report.finish(
+        args,
+        "People who differ in what they do",
+        rows,
+        together=averages,
+        trainings=[{**job.__dict__, **result} for job, result in results.items()],
+    )
+
+
+if __name__ == "__main__":
+    main()
