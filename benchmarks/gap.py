@@ -26,9 +26,9 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from recordings import at_work, networks, training_parser, units_of_people
+from parts_of_people import jobs, parts, parts_parser
+from recordings import at_work, units_of_people
 from strength_tables import strengths
-from strengths import PARTS, parts
 
 SEEDS = 3
 """Trainings of the uncensored baseline; a censor has one."""
@@ -55,10 +55,10 @@ class Job(pool.Job):
         return self.measure, self.strength
 
 
-def cells() -> list[tuple[str | None, float]]:
-    """Everything to train for a part: the baseline, and marginal censors, middle and strong."""
-    made: list[tuple[str | None, float]] = [(None, 0.0)]
-    return made + [(m, s) for m in MEASURES for s in strengths(m)[1:]]
+def cells() -> list[tuple[tuple[str | None, float], int]]:
+    """Everything to train for a part, with its seed; censors are marginal, middle and strong."""
+    plain: list[tuple[tuple[str | None, float], int]] = [((None, 0.0), s) for s in range(SEEDS)]
+    return plain + [((m, strength), 0) for m in MEASURES for strength in strengths(m)[1:]]
 
 
 def last_trials(data: at.SubjectDataset) -> np.ndarray:
@@ -161,18 +161,8 @@ def describe(job: Job, result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = training_parser(__doc__)
-    parser.add_argument("--parts", type=int, help="of the people; each is new to the others")
-    args = parser.parse_args()
-    todo = []
-    for name, options in networks(args).items():
-        n = args.parts or PARTS[name]
-        again = [((None, 0.0), seed) for seed in range(1, SEEDS)]
-        todo += [
-            Job(name, *cell, n, part, seed, options)
-            for cell, seed in [*((cell, 0) for cell in cells()), *again]
-            for part in range(n)
-        ]
+    args = parts_parser(__doc__).parse_args()
+    todo = jobs(args, Job, cells())
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     report.finish(
         args,

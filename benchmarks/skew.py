@@ -24,9 +24,9 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from recordings import at_work, networks, tested, training_parser, units_of_people
+from parts_of_people import jobs, parts, parts_parser
+from recordings import at_work, tested, units_of_people
 from strength_tables import people, strengths
-from strengths import PARTS, parts
 
 SEEDS = 3
 """Trainings of the uncensored baseline; a censor has one."""
@@ -151,15 +151,8 @@ def describe(job: Job, result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = training_parser(__doc__)
-    parser.add_argument("--parts", type=int, help="of the people; each is tested by the others")
-    args = parser.parse_args()
-    todo = []
-    for name, options in networks(args).items():
-        n = args.parts or PARTS[name]
-        todo += [
-            Job(name, *cell, n, part, seed, options) for cell, seed in cells() for part in range(n)
-        ]
+    args = parts_parser(__doc__).parse_args()
+    todo = jobs(args, Job, cells())
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows = [row for name in args.dataset for row in rows_of(name, results)]
     averages = together(rows)

@@ -29,15 +29,13 @@ import autotransfer as at
 import pool
 import report
 from autotransfer.censoring import MODES
-from autotransfer.data.splits import Fold
 from autotransfer.report.portrait import shuffled
 from censors import CENSORS, name_of
 from censors_on_recordings import probe
-from recordings import at_work, networks, tested, training_parser
+from parts_of_people import jobs, parts, parts_parser
+from recordings import at_work, tested
 from strength_tables import ESTIMATORS, UNCENSORED, Cell, by_censor, digest, strengths, tables
 
-PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
-"""Parts of the people; SSVEP has only twelve, and half of them teach too little."""
 BASELINES = 5
 """Seeds of the uncensored baseline."""
 
@@ -77,13 +75,6 @@ def cells() -> list[Cell]:
     middle = strengths("mige")[1]
     others = (("mige", mode, middle, False, one) for mode in MODES for one in ESTIMATORS)
     return made + [cell for cell in others if cell not in made]
-
-
-def parts(subject: Any, n: int) -> list[Fold]:
-    """Put people into parts, in random order; each part tests, all others train."""
-    pairs = list(at.SubjectFolds(2 * n, shuffle=True, random_state=0).folds(subject))[::2]
-    nobody = np.array([], dtype=np.intp)
-    return [Fold(f.subject, f.train, nobody, np.union1d(f.validation, f.test)) for f in pairs]
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -128,22 +119,13 @@ def whole_parts(todo: Sequence[Job], keep: Path) -> list[Job]:
 
 
 def main() -> None:
-    parser = training_parser(__doc__)
-    parser.add_argument("--parts", type=int, help="of the people; each is tested by the others")
+    parser = parts_parser(__doc__)
     parser.add_argument("--no-run", action="store_true", help="make the tables, train nothing")
     args = parser.parse_args()
     if args.no_run and (args.keep is None or not args.keep.exists()):
         parser.error("--no-run needs --keep FILE with finished trainings.")
-    todo = []
-    for name, options in networks(args).items():
-        n = args.parts or PARTS[name]
-        again = [(UNCENSORED, seed) for seed in range(1, BASELINES)]
-        # Parts outside, cells inside: a run that is stopped has whole parts of everything.
-        todo += [
-            Job(name, *cell, n, part, seed, options)
-            for part in range(n)
-            for cell, seed in [*((cell, 0) for cell in cells()), *again]
-        ]
+    again = [(UNCENSORED, seed) for seed in range(1, BASELINES)]
+    todo = jobs(args, Job, [*((cell, 0) for cell in cells()), *again])
     todo = whole_parts(todo, args.keep) if args.no_run else todo
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows, matters = [], []

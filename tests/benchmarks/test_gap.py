@@ -42,7 +42,7 @@ def test_distance_is_in_deviations_within_people():
 def test_known_and_new_are_paired_by_person():
     """Everybody gains 0.1 by being known, and the censor takes 0.2 of that from the known."""
     results = {}
-    for measure, strength in gap.cells()[:2]:
+    for measure, strength in ((None, 0.0), ("mmd", 1.0)):
         for part, (new, known) in enumerate([("ab", "cd"), ("cd", "ab")]):
             job = gap.Job("erp", measure, strength, 2, part, 0, "{}")
             base = {who: 0.5 + 0.1 * place for place, who in enumerate("abcd")}
