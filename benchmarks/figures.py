@@ -106,6 +106,13 @@ TABLES = {
         ("data", "censor", "strength", "people", "known", "new", "gap", "95 % interval", "p",
          "known change", "new change", "known distance", "new distance"),
     ),
+    "skew": (
+        "People who differ in what they do: every training person keeps all trials of one class "
+        "and a fifth of the others (skewed), or as many evenly over classes (even). Accuracy on "
+        "new people and difference from the skewed baseline; of censors (at middle strengths) the "
+        "mean over the five measures and the spread between them.",
+        ("data", "trials", "censors", "number", "mean", "difference", "sd"),
+    ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
         "person: how many, and how many trials the statistics of training count for (prior; * the "
@@ -170,12 +177,13 @@ PARTS = {
     "digest": ("strengths", "digest", ""),
     "importances": ("strengths", "importances", ""),
     "curves": ("strengths", "censors", ""),
+    "skew": ("skew", "together", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
 EVIDENCE = (
     *("baseline", "evidence", "candidates", "rules", "gains"),
-    *("gap", "digest", "importances", "curves"),
+    *("gap", "skew", "digest", "importances", "curves"),
 )
 ADAPTING = ("adaptation",)
 PAGES = {

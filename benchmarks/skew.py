@@ -133,15 +133,20 @@ def rows_of(name: str, results: Mapping[Job, dict[str, Any]]) -> list[dict[str, 
 
 def together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Average the censors of a mode: single rows have the noise of one training in them."""
-    of: dict[tuple[str, str], list[float]] = {}
+    of: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        if row["censor"] != "uncensored":
-            of.setdefault((row["data"], row["censor"].split()[1]), []).append(row["difference"])
-    return [
-        {"data": name, "mode": mode, "difference": float(np.mean(found))}
-        | {"sd over measures": float(np.std(found, ddof=1))}
-        for (name, mode), found in of.items()
-    ]
+        kind = row["censor"].split()[-1]  # the mode, or "uncensored"
+        of.setdefault((row["data"], row["trials"], kind), []).append(row)
+    made = []
+    for (name, trials, kind), mine in of.items():
+        gains = [row["difference"] for row in mine]
+        made.append(
+            {"data": name, "trials": trials, "censors": kind, "number": len(mine)}
+            | {"mean": float(np.mean([row["mean"] for row in mine]))}
+            | {"difference": float(np.mean(gains))}
+            | {"sd": float(np.std(gains, ddof=1)) if len(gains) > 1 else None}
+        )
+    return made
 
 
 def describe(job: Job, result: dict[str, Any]) -> str:
