@@ -123,6 +123,40 @@ def methods(rows: Sequence[dict[str, Any]]) -> Figure:
     return made
 
 
+def known_and_new(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw accuracy on new people against that on known ones: where a gap closes, points rise."""
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    made = Figure((WIDE, 3.4), layout="constrained")
+    axes = made.subplots(1, len(names), squeeze=False)[0]
+    for ax, name in zip(axes, names, strict=True):
+        mine = [row for row in rows if row["data"] == name]
+        base = next(row for row in mine if row["censor"] == UNCENSORED)
+        for k, measure in enumerate(MEASURES):
+            of = [row for row in mine if row["censor"].split()[0] == measure]
+            ax.plot(
+                [row["known"] for row in of],
+                [row["new"] for row in of],
+                color=LIGHT.many[k],
+                marker=MARKERS[k],
+                linewidth=0.7,
+                label=measure,
+            )
+        ax.plot(base["known"], base["new"], "*", color=LIGHT.baseline, markersize=12)
+        low = min(min(row["known"], row["new"]) for row in mine) - 0.02
+        high = max(max(row["known"], row["new"]) for row in mine) + 0.02
+        ax.plot([low, high], [low, high], color=LIGHT.faint, zorder=0)
+        ax.plot([low, high], [low + base["gap"], high + base["gap"]], ":", color=LIGHT.baseline)
+        ax.set(xlim=(low, high), ylim=(low, high), aspect="equal", title=name)
+    axes[0].set_ylabel("accuracy, the same people as new ones")
+    made.supxlabel(
+        "accuracy, people known to the model (star: uncensored; dotted: the same gap)",
+        fontsize="medium",
+    )
+    handles, labels = axes[0].get_legend_handles_labels()
+    made.legend(handles, labels, loc="outside upper center", ncols=len(MEASURES))
+    return made
+
+
 def gains(tables: Sequence[Table]) -> Figure:
     """Draw each person's gain with the choice against the baseline's score."""
     made = Figure((WIDE, 3), layout="constrained")
@@ -159,6 +193,7 @@ DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
         "strengths.json",
         lambda text: curves(_rows(text), "probe", "accuracy of the probe", "probe uncensored"),
     ),
+    "known_and_new": ("gap.json", lambda text: known_and_new(_rows(text))),
     "methods": ("evidence.json", lambda text: methods(_rows(text))),
     "gains": ("evidence.csv", lambda text: gains(_tables(text))),
 }

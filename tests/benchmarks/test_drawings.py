@@ -10,7 +10,7 @@ import pytest
 
 import strengths
 from autotransfer.report.look import LIGHT, drawing, to_svg
-from drawings import DRAWINGS, RESULTS, curves, gains, mark, methods
+from drawings import DRAWINGS, RESULTS, curves, gains, known_and_new, mark, methods
 from evidence_tables import UNCENSORED, Table, compare
 
 
@@ -47,6 +47,19 @@ def test_curves_show_every_measure_in_every_mode():
     assert all(len(ax.patches) == 1 for ax in axes)  # the noise
     seen = words(made)
     assert all(word in seen for word in ("adversary", "erp, complementary", "strength"))
+
+
+def test_known_and_new_people():
+    rows = [
+        {"data": "erp", "censor": censor, "known": 0.8 - 0.1 * i, "new": 0.7 - 0.1 * i, "gap": -0.1}
+        for i, censor in enumerate((UNCENSORED, "mmd marginal", "mmd marginal"))
+    ]
+    (ax,) = known_and_new(rows).axes
+    diagonal, same_gap = ax.lines[-2:]
+    assert np.allclose(diagonal.get_xdata(), diagonal.get_ydata())
+    assert np.allclose(np.subtract(same_gap.get_ydata(), same_gap.get_xdata()), -0.1)
+    drawn = [line for line in ax.lines if line.get_label() == "mmd"]
+    assert np.allclose(drawn[0].get_xydata(), [[0.7, 0.6], [0.6, 0.5]])
 
 
 def test_methods_and_gains():
