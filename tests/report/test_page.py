@@ -7,7 +7,9 @@ import html
 import json
 import re
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from report_runs import CLASSES, PEOPLE, cut, data, drive, journal, pictures, stages, words
@@ -146,6 +148,21 @@ def test_the_words_fit_what_was_chosen(whole_run):
             assert f"The chosen method is {method.name}:" in said
             assert "cannot tell a difference from chance" in said  # five people cannot
             assert "helped" not in found.headline
+
+
+def test_what_unlabelled_trials_are_worth_is_told(whole_run):
+    record = gather(whole_run)
+    for method in record.candidates:
+        assert sorted(method.adapted) == sorted(method.test)
+        said = answer(chosen_as(record, method)).paragraphs[-1]
+        gain = np.array([method.adapted[who] - method.test[who] for who in method.test])
+        assert f"it then recognised {100 * np.mean(list(method.adapted.values())):.1f}" in said
+        assert f"{abs(100 * gain.mean()):.1f} percentage points against" in said
+        # Runs of earlier versions have no such scores, and say nothing about it.
+        old = replace(method, adapted={})
+        methods = tuple(old if m is method else m for m in record.methods)
+        told = answer(chosen_as(replace(record, methods=methods), old)).paragraphs
+        assert not any("adapted" in one for one in told)
 
 
 def test_the_folds_of_the_search_are_told(whole_run):

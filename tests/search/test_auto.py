@@ -8,6 +8,7 @@ import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -249,6 +251,38 @@ def test_scores_are_those_of_scikit_learn():
     for person, value in found["subjects"].items():
         mine = DATA.subject[fold.test].astype(str) == person
         assert value == pytest.approx(balanced_accuracy_score(true[mine], predicted[mine]))
+
+
+def test_people_are_adapted_to_by_trials_that_are_not_scored(monkeypatch):
+    from sklearn.metrics import balanced_accuracy_score
+
+    from autotransfer.search import work
+
+    made, trial = problem(), Trial(BASELINE, 1, 3, 0, 2)
+    fold = made.folds(3)[1]
+    clf = work.classifier(made, trial, max_epochs=2)
+    clf.fit_fold(made.X, made.codes, made.classes, fold, 0, "data")
+    monkeypatch.setattr(work, "ADAPTED_TO", 5)
+    found = work.adapted(clf, made, fold)
+    assert sorted(found) == sorted(np.unique(DATA.subject[fold.test]).astype(str))
+    for person, value in found.items():
+        mine = np.flatnonzero(DATA.subject.astype(str) == person)
+        first, second = mine[::2], mine[1::2]
+        some = np.linspace(0, len(first) - 1, 5).round().astype(int)
+        guesses = {}
+        for half, rest in ((first, second), (second, first)):
+            own = clf.adapt(DATA.X[rest[some]])
+            guesses |= dict(zip(half, own.predict_codes(DATA.X[half]), strict=True))
+        predicted = [guesses[trial] for trial in mine]
+        assert value == pytest.approx(balanced_accuracy_score(made.codes[mine], predicted))
+
+
+def test_without_batch_norm_nobody_is_adapted_to():
+    trial = Trial(BASELINE, 1, 5, 0, 2)
+    plain = nn.Sequential(nn.Flatten(), nn.Linear(DATA.X[0].size, 8))
+    made = problem()
+    made = replace(made, options={**made.options, "encoder": plain})
+    assert run_trial(Carried(made), trial.to_json())["adapted"] == {}
 
 
 def test_a_part_of_a_memory_map_is_found_again_in_its_file(tmp_path):

@@ -10,6 +10,7 @@ from autotransfer.report.gather import Method, Record
 from autotransfer.report.statistics import Paired, bootstrap_mean, paired
 from autotransfer.report.words import interval, p_value, people, percent, points
 from autotransfer.search.setting import Setting
+from autotransfer.search.work import ADAPTED_TO
 from autotransfer.training.progress import duration
 
 MODES = {
@@ -104,6 +105,7 @@ def answer(record: Record) -> Answer:
         f"interval from {interval(compared.difference)} (bootstrap over {people(compared.n)}). "
         f"{_gained(compared)} {_test(compared)}",
         _how_chosen(record, chosen),
+        *_adapted(chosen),
     )
     return Answer(VERDICTS[compared.verdict], tiles, paragraphs, tuple(warnings))
 
@@ -124,6 +126,7 @@ def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> 
         f"model is what you get. On people it had never seen it recognised {percent(mean.value)} "
         f"of the trials, every class counting the same (balanced accuracy{_guessing(record)}).",
         _how_chosen(record, baseline),
+        *_adapted(baseline),
     ]
     nearest = _nearest(record)
     if nearest is not None:
@@ -216,6 +219,22 @@ def _how_chosen(record: Record, chosen: Method) -> str:
         if chosen.setting.measure
         else ""
     )
+
+
+def _adapted(method: Method) -> list[str]:
+    """Say what some unlabelled trials of a new person would be worth."""
+    compared = paired(method.adapted, method.test)
+    if compared is None:
+        return []
+    mean = float(np.mean(list(method.adapted.values())))
+    return [
+        "Where there are trials of the new person without labels, the model can be adapted to them "
+        f"(adapt, or predict --adapt): it then recognised {percent(mean)}, "
+        f"{points(compared.difference.value)} percentage points against the model as it is (95 % "
+        f"interval from {interval(compared.difference)}). {_gained(compared)} Every other trial of "
+        f"a person was predicted, by a model adapted to up to {ADAPTED_TO} of the rest; nothing "
+        "was chosen by it."
+    ]
 
 
 def judged(record: Record, method: Method) -> float | None:

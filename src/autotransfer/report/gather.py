@@ -42,6 +42,8 @@ class Method:
         Trials.
     validation, test : dict of str to float
         Balanced accuracy of each person, the mean over seeds.
+    adapted : dict of str to float
+        The same of test people, by models adapted to them without labels; may be empty.
     """
 
     setting: Setting
@@ -51,6 +53,7 @@ class Method:
     failed: int
     validation: dict[str, float]
     test: dict[str, float]
+    adapted: dict[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -276,6 +279,7 @@ def _method(
         failed,
         by_subject(found, "validation"),
         by_subject(found, "test"),
+        by_subject(found, "adapted"),
     )
 
 

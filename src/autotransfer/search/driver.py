@@ -245,4 +245,5 @@ def scored(entry: Entry) -> Scored:
         trial.seed,
         entry.result["validation"]["subjects"],
         entry.result["test"]["subjects"],
+        adapted=entry.result.get("adapted", {}),  # records of earlier versions have none
     )

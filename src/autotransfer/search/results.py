@@ -43,6 +43,7 @@ def summary(
             "name": str(setting),
             **{side: describe(by_subject(mine, side)) for side in ("validation", "test")},
             "test_subjects": by_subject(mine, "test"),
+            "adapted": describe(by_subject(mine, "adapted")),
         }
 
     rule = lookup_rule(choice.rule)
@@ -67,7 +68,7 @@ def summary(
 
 
 def verdict(found: dict[str, Any]) -> str:
-    """Say in two sentences what came of it."""
+    """Say in two or three sentences what came of it."""
     chosen, baseline = found["chosen"], found["baseline"]
     mark = " (chosen by TEST scores: for study only)" if found["rule"]["for_study_only"] else ""
     if not found["censors"]:
@@ -80,12 +81,14 @@ def verdict(found: dict[str, Any]) -> str:
             f"Chosen: {chosen['name']}{mark}: {_score(chosen)} on unseen subjects, against "
             f"{_score(baseline)} uncensored"
         )
+    if chosen.get("adapted", {}).get("mean") is not None:
+        words += f". Adapted to each of them without labels: {_score(chosen, 'adapted')}"
     failed = len(found["failed"])
     return words + (f". {failed} trials failed." if failed else ".")
 
 
-def _score(one: dict[str, Any]) -> str:
-    test = one["test"]
-    if test["mean"] is None:
+def _score(one: dict[str, Any], side: str = "test") -> str:
+    spread = one[side]
+    if spread["mean"] is None:
         return "no score"
-    return f"balanced accuracy {test['mean']:.3f} (lower quartile {test['lower_quartile']:.3f})"
+    return f"balanced accuracy {spread['mean']:.3f} (lower quartile {spread['lower_quartile']:.3f})"

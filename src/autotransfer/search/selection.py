@@ -78,6 +78,8 @@ class Scored:
         Balanced accuracy of each subject; empty where the trial failed.
     error : str
         Why it failed, or "".
+    adapted : mapping of str to float
+        Balanced accuracy of each test subject, by a model adapted to that subject; may be empty.
     """
 
     setting: Setting
@@ -86,6 +88,7 @@ class Scored:
     validation: Mapping[str, float] = field(default_factory=dict)
     test: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
+    adapted: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,11 @@ from autotransfer.search.engine import Handle
 from autotransfer.search.problem import Problem
 from autotransfer.search.trial import Trial
 from autotransfer.training import CensoredClassifier
+from autotransfer.training.adapt import adaptable
+
+ADAPTED_TO = 64
+"""Unlabelled trials that a model is adapted to: more gain little (docs/adapting.md), and all are in
+memory at once."""
 
 
 def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
@@ -33,8 +38,9 @@ def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     -------
     dict
         What JSON can hold: balanced accuracy of validation and test subjects, together, one by one
-        and by class; curves; epochs; seconds; names of warnings. All but the seconds is equal
-        whenever the same trial is run again on the same kind of machine.
+        and by class; of each test subject after `adapt`; curves; epochs; seconds; names of
+        warnings. All but the seconds is equal whenever the same trial is run again on the same kind
+        of machine.
     """
     problem: Problem = handle.get()
     trial = Trial.from_json(given)
@@ -56,6 +62,7 @@ def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "validation": scores(clf, problem, fold, "validation"),
         "test": scores(clf, problem, fold, "test"),
+        "adapted": adapted(clf, problem, fold),
         "epochs": len(clf.history_),
         "best_epoch": clf.best_epoch_,
         "curves": curves(clf.history_),
@@ -93,6 +100,39 @@ def scores(clf: CensoredClassifier, problem: Problem, fold: Fold, side: str) -> 
             for mine in [subject == person]
         },
     }
+
+
+def adapted(clf: CensoredClassifier, problem: Problem, fold: Fold) -> dict[str, float]:
+    """Score the test subjects by models that were adapted to them, without labels.
+
+    Every other trial of a person is predicted by the model that took its statistics from at most
+    `ADAPTED_TO` of the rest. The report tells it beside the test scores; nothing is chosen by it.
+
+    Returns
+    -------
+    dict
+        Subject -> balanced accuracy; empty for an encoder without batch norm, and without those
+        who have a single trial.
+    """
+    found: dict[str, float] = {}
+    if not adaptable(clf.network_):
+        return found
+    subject = fold.subject[fold.test]
+    for person in np.unique(subject):
+        trials = fold.test[subject == person]
+        if len(trials) < 2:
+            continue
+        predicted = np.empty(len(trials), np.intp)
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        for half, rest in ((even, odd), (odd, even)):
+            others = trials[rest]
+            some = np.linspace(0, len(others) - 1, min(len(others), ADAPTED_TO)).round()
+            own = clf.adapt(problem.X.take(others[some.astype(np.intp)]))
+            predicted[half] = own.predict_codes(problem.X.take(trials[half]))
+        true = problem.codes[trials]
+        recalls = _recalls(true, predicted == true, len(problem.classes))[1]
+        found[str(person)] = float(np.mean(recalls))
+    return found
 
 
 def _recalls(

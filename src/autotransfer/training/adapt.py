@@ -57,7 +57,7 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     # EEGNet does not call its norms as layers unless it is written out.
     literal: Any = getattr(made.encoder, "literal", None)
     layers: nn.Module = made.encoder if literal is None else literal()
-    norms = [m for m in layers.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+    norms = _norms(layers)
     if not norms:
         raise SettingError(
             "This encoder has no batch norm, so there is nothing to take from the new person's "
@@ -76,6 +76,15 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     if literal is not None:
         made.encoder.load_state_dict(layers.state_dict())
     return made
+
+
+def adaptable(network: Network) -> bool:
+    """Whether there is a batch norm whose statistics could be taken from somebody new."""
+    return bool(_norms(network.encoder))
+
+
+def _norms(layers: nn.Module) -> list[_BatchNorm]:
+    return [m for m in layers.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
 
 
 def _taking(share: float) -> Any:
