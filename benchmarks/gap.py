@@ -26,7 +26,7 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from parts_of_people import jobs, parts, parts_parser
+from parts_of_people import by_cell, jobs, parts, parts_parser
 from recordings import at_work, units_of_people
 from strength_tables import strengths
 
@@ -121,10 +121,7 @@ def of_people(results: Sequence[Mapping[str, Any]], side: str, what: str) -> dic
 
 def rows_of(name: str, results: Mapping[Job, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Make a row for everything that was trained on a data set."""
-    of: dict[tuple[str | None, float], list[Mapping[str, Any]]] = {}
-    for job, result in results.items():
-        if job.dataset == name:
-            of.setdefault(job.cell, []).append(result)
+    of = by_cell(results, name)
     made = []
     for (measure, strength), mine in of.items():
         known, new = (of_people(mine, side, "score") for side in ("known", "test"))

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 import autotransfer as at
-import pool
 from autotransfer.data.splits import Fold
 from recordings import networks, training_parser
 
 PARTS = {"ssvep": 3, "erp": 2, "emg": 2}
 """Parts of the people; SSVEP has only twelve, and half of them teach too little."""
 
-J = TypeVar("J", bound=pool.Job)
+J = TypeVar("J", bound=Any)
+
+
+def by_cell(results: Mapping[J, Mapping[str, Any]], name: str) -> dict[Any, list[Any]]:
+    """Put the results of a data set together: what was trained -> its parts and seeds."""
+    found: dict[Any, list[Any]] = {}
+    for job, result in results.items():
+        if job.dataset == name:
+            found.setdefault(job.cell, []).append(result)
+    return found
 
 
 def parts(subject: Any, n: int) -> list[Fold]:

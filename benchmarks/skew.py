@@ -24,7 +24,7 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from parts_of_people import jobs, parts, parts_parser
+from parts_of_people import by_cell, jobs, parts, parts_parser
 from recordings import at_work, tested, units_of_people
 from strength_tables import people, strengths
 
@@ -114,10 +114,7 @@ def run(job: Job) -> dict[str, Any]:
 
 def rows_of(name: str, results: Mapping[Job, dict[str, Any]]) -> list[dict[str, Any]]:
     """Make a row for everything that was trained on a data set, beside the skewed baseline."""
-    of: dict[tuple[str, str | None, str, float], list[dict[str, Any]]] = {}
-    for job, result in results.items():
-        if job.dataset == name:
-            of.setdefault(job.cell, []).append(result)
+    of = by_cell(results, name)
     base = people(of[SKEWED, None, "marginal", 0.0])
     made = []
     for (trials, measure, mode, strength), mine in of.items():

@@ -11,6 +11,7 @@ import optuna
 from autotransfer.search.space import STRENGTHS
 from censors import name_of
 from censors_on_recordings import PROBED
+from parts_of_people import by_cell
 
 Cell = tuple[str | None, str, float, bool, str]
 """Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
@@ -67,13 +68,11 @@ def row(
 
 def tables(results: Mapping[Any, dict[str, Any]], name: str) -> tuple[list[Any], list[Any]]:
     """Summarise a data set: a row for each cell, and the importances."""
-    of: dict[Cell, list[dict[str, Any]]] = {}
+    of = by_cell(results, name)
     alone: dict[int, list[dict[str, Any]]] = {}
     for job, result in results.items():
-        if job.dataset == name:
-            of.setdefault(job.cell, []).append(result)
-            if job.cell == UNCENSORED:
-                alone.setdefault(job.seed, []).append(result)
+        if (job.dataset, job.cell) == (name, UNCENSORED):
+            alone.setdefault(job.seed, []).append(result)
     base = people(of[UNCENSORED])
     # How far a single training of the baseline is from the mean of all: the noise of every row.
     apart = [np.mean([s - base[who] for who, s in people(one).items()]) for one in alone.values()]

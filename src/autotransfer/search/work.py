@@ -17,7 +17,7 @@ from autotransfer.search.engine import Handle
 from autotransfer.search.problem import Problem
 from autotransfer.search.trial import Trial
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.adapt import adaptable
+from autotransfer.training.adapt import adaptable, evenly
 
 ADAPTED_TO = 64
 """Unlabelled trials that a model is adapted to: more gain little (docs/adapting.md), and all are in
@@ -126,8 +126,7 @@ def adapted(clf: CensoredClassifier, problem: Problem, fold: Fold) -> dict[str, 
         even, odd = slice(0, None, 2), slice(1, None, 2)
         for half, rest in ((even, odd), (odd, even)):
             others = trials[rest]
-            some = np.linspace(0, len(others) - 1, min(len(others), ADAPTED_TO)).round()
-            own = clf.adapt(problem.X.take(others[some.astype(np.intp)]))
+            own = clf.adapt(problem.X.take(others[evenly(len(others), ADAPTED_TO)]))
             predicted[half] = own.predict_codes(problem.X.take(trials[half]))
         true = problem.codes[trials]
         recalls = _recalls(true, predicted == true, len(problem.classes))[1]

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -63,8 +64,7 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
             "This encoder has no batch norm, so there is nothing to take from the new person's "
             "signals. Use the model as it is, or an encoder with batch norm."
         )
-    chosen = np.unique(np.linspace(0, len(X) - 1, min(len(X), MOST)).round().astype(np.intp))
-    trials = X[chosen]
+    trials = X[evenly(len(X), MOST)]
     require_finite(trials, 0)
     share = len(X) / (len(X) + prior)
     handles = [norm.register_forward_pre_hook(_taking(share)) for norm in norms]
@@ -76,6 +76,11 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     if literal is not None:
         made.encoder.load_state_dict(layers.state_dict())
     return made
+
+
+def evenly(n: int, most: int) -> npt.NDArray[np.intp]:
+    """Choose at most so many of n places, evenly over all."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
 def adaptable(network: Network) -> bool:
