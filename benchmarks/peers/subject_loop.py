@@ -62,6 +62,7 @@ def fit(
         fold.subject,
         *settings.batch_shape(clf, len(given.classes)),
         trials=fold.train,
+        by_class=False,  # as the uncensored baseline has them
         seed=seed,
     )
     options = LoopOptions(

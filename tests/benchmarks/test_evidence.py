@@ -10,7 +10,19 @@ import autotransfer as at
 from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
 from evidence import csv_rows, names_of, of_whole_seeds, put
-from evidence_tables import UNCENSORED, Table, apart, candidates, compare, goals, holm, row, rules
+from evidence_tables import (
+    QUARTILE,
+    UNCENSORED,
+    Table,
+    apart,
+    candidates,
+    compare,
+    goals,
+    holm,
+    peer_rows,
+    row,
+    rules,
+)
 
 PEOPLE = [f"p{i}" for i in range(8)]
 CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]
@@ -184,6 +196,28 @@ def test_rows_and_goals():
         assert [one["uses"] for one in rows[3:]] == ["nothing", peers[-1]["uses"]]
         assert goals(rows)[-1].value == ahead  # who uses the new person's data is no rival here
         assert goals(rows)[0].kept == bool(ahead)
+
+
+def test_a_competitor_is_compared_with_as_many_seeds():
+    """A mean over seeds spreads less over people, so its lower quartile is higher."""
+    given = table(1, 3)
+    peers = [
+        {"data": "emg", "method": "coral", "uses": "nothing", "subject": who, "seed": seed}
+        | {"chosen": True, "test": 0.9}
+        for seed in range(2)
+        for who in PEOPLE
+    ]
+    for n in (1, 2):
+        (made,) = peer_rows(given, [one for one in peers if one["seed"] < n])
+        test = given.scores[given.scores["side"] == "test"]
+        mine = test[(test["setting"] == given.chosen()) & (test["seed"] < n)]
+        wanted = np.percentile(mine.groupby("person")["balanced_accuracy"].mean(), 25)
+        assert made[QUARTILE] == pytest.approx(wanted)
+    made = {"data": "emg", "uses": "nothing", "p, Holm": None, "mean": 0.6, "lower quartile": 0.55}
+    auto = made | {"method": f"AutoTransfer: {given.chosen()}", "p, Holm": 1.0}
+    rows = [made | {"method": UNCENSORED}, auto]
+    for ours, ahead in ((0.56, 1), (0.55, 0)):  # not by the 0.55 of all seeds
+        assert goals([*rows, made | {"method": "coral", QUARTILE: ours}])[-1].value == ahead
 
 
 def test_the_baseline_is_not_above_itself():

@@ -25,6 +25,12 @@ def encoder(n_channels, n_times):
     return made
 
 
+def dropping(n_channels, n_times):
+    made = encoder(n_channels, n_times)
+    made.insert(2, nn.Dropout(0.5))
+    return made
+
+
 def fit(measure, mode="marginal", data=DATA, **options):
     given = {
         "encoder": encoder,
@@ -104,12 +110,17 @@ def test_the_record_says_whether_censoring_works(measure, mode):
         assert entry["critic_chance"] == pytest.approx(1 / 4)  # the validation subject is not coded
 
 
-def test_strength_zero_is_the_baseline_but_for_its_batches():
-    """The penalty is the only thing that a measure adds to the encoder's loss."""
-    with_critic = fit("adversary", "conditional", strength=0.0)
-    assert bits(with_critic) != bits(fit("adversary", "conditional"))
-    # A measure without a critic draws nothing, so that the random stream is the baseline's too.
-    assert bits(fit("mmd", "conditional", strength=0.0)) == bits(fit(None))
+@pytest.mark.parametrize(("measure", "mode"), CASES)
+def test_strength_zero_is_the_baseline(measure, mode):
+    """The penalty is all that a measure adds: first weights, batches and dropout are the same."""
+    nothing = bits(fit(measure, mode, strength=0.0, encoder=dropping))
+    assert nothing == bits(fit(None, mode, encoder=dropping))
+    assert nothing != bits(fit(measure, mode, encoder=dropping))
+
+
+def test_the_baseline_of_conditional_censors_has_their_batches():
+    assert bits(fit(None, "marginal")) == bits(fit(None, "complementary"))
+    assert bits(fit(None, "marginal")) != bits(fit(None, "conditional"))
 
 
 def test_warm_up_epochs_have_no_penalty():
@@ -239,7 +250,7 @@ def test_a_critic_that_cannot_learn_is_dead():
 def test_a_trial_of_somebody_who_does_not_train_is_refused():
     censor = make_censor("mmd", n_latent=2, n_subjects=2, n_classes=2)
     penalty = Penalty(censor, 1.0, 0, np.array([0, 0, 1, 1, -1]), np.array([0, 1, 0, 1, 0]))
-    penalty.start(1, 1e-3)
+    penalty.start(1, 1e-3, 0)
     penalty(torch.randn(4, 2), np.arange(4))
     with pytest.raises(e.SubjectLeakageError, match="does not train"):
         penalty(torch.randn(2, 2), np.array([0, 4]))

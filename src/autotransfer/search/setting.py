@@ -17,7 +17,7 @@ class Setting:
     measure : str or None
         Measure of dependence; None is the uncensored baseline.
     mode : str
-        Mode; "marginal" for the baseline, where it means nothing.
+        Mode; "marginal" for the baseline, which so has the batches of all but conditional censors.
     strength : float
         Weight of the penalty; 0 for the baseline.
     options : tuple of (str, value)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from autotransfer.search.setting import Setting
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raised when the same trial would give another result: old records are then not reused."""
 
 
@@ -64,8 +64,9 @@ class Trial:
     def random_state(self, problem: str) -> int:
         """Seed of weights, batches and dropout.
 
-        The setting has no part in it: all settings start a fold from the same weights and see the
-        same batches, so that their differences are not those of their seeds.
+        The setting has no part in it: all settings start a fold from the same weights, and all
+        but the conditional ones see the same batches, so that their differences are not those of
+        their seeds.
         """
         return int(digest([problem, self.fold, self.n_folds, self.seed])[:8], 16) >> 1
 

@@ -38,7 +38,8 @@ class CensoredClassifier(TrainedClassifier):
         subclass of `autotransfer.censoring.Measure`. None trains the uncensored baseline (ERM).
     mode : {"marginal", "conditional", "complementary"}
         Make the latent independent of the subject; independent given the label; or only its first
-        half, while the second half is made to carry the subject.
+        half, while the second half is made to carry the subject. Without a measure it says only
+        how batches are drawn: "conditional" gives every subject's part its share of the classes.
     strength : float, optional
         Weight of the penalty. By default what suits the measure and the mode.
     measure_options : dict, optional

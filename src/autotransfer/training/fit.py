@@ -90,8 +90,9 @@ def fit_fold(
         fold.subject,
         *settings.batch_shape(estimator, len(classes)),
         trials=fold.train,
-        # Penalties that do not look at the class take a subject's trials for a random sample.
-        by_class=estimator.measure is None or estimator.mode == "conditional",
+        # Penalties that do not look at the class take a subject's trials for a random sample. The
+        # mode alone decides: a censor differs from the baseline by its penalty, not by its batches.
+        by_class=estimator.mode == "conditional",
         seed=seed,
     )
     if penalty is not None:

@@ -178,12 +178,13 @@ class _Run:
         start = time.perf_counter()
         number = progress.epoch + 1
         # A stream of its own for each epoch: a resumed run needs no generator state.
-        torch.manual_seed(int(np.random.SeedSequence([options.seed, number]).generate_state(1)[0]))
+        seeds = np.random.SeedSequence([options.seed, number]).generate_state(2).tolist()
+        torch.manual_seed(seeds[0])
         rate = options.learning_rate / math.sqrt(number)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         if self.penalty is not None:
-            self.penalty.start(number, rate)
+            self.penalty.start(number, rate, seeds[1])
         losses = self._train_epoch(number)
         entry = {"epoch": number, "learning_rate": rate, "task_loss": float(losses.mean())}
         if self.penalty is not None:

@@ -60,10 +60,13 @@ class Penalty:
         self._optimisers = critic_optimisers(censor, 1.0)  # the rate is set for every epoch
         self._record: list[dict[str, Tensor]] = []
         self._censors = False
+        # Of its own: the encoder's dropout is the same with and without a censor.
+        self._draws = torch.Generator()
         self._z: Tensor | None = None
 
-    def start(self, epoch: int, learning_rate: float) -> None:
-        """Begin an epoch in which the encoder learns at a given rate."""
+    def start(self, epoch: int, learning_rate: float, seed: int) -> None:
+        """Begin an epoch in which the encoder learns at a given rate; `seed` is of the draws."""
+        self._draws.manual_seed(seed)
         for optimiser in self._optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = learning_rate * self.censor.measure.critic_speed
@@ -97,7 +100,7 @@ class Penalty:
         self._z = seen = z.detach()
         found: dict[str, Tensor] = {}
         for step in range(self.censor.n_critic):
-            loss = self.censor.critic_loss(seen, cells)
+            loss = self.censor.critic_loss(seen, cells, self._draws)
             if step == 0:  # the critic has not learnt from this batch yet
                 found = {"critic_loss": loss.detach(), **self.censor.readings()}
             for parameter in self._parameters:
@@ -105,7 +108,7 @@ class Penalty:
             loss.backward()  # type: ignore[no-untyped-call]
             for optimiser in self._optimisers:
                 optimiser.step()
-        penalty = self.censor(z, cells) if self._censors else 0 * z.sum()
+        penalty = self.censor(z, cells, self._draws) if self._censors else 0 * z.sum()
         self._record.append(found | {"penalty": penalty.detach()})
         return self.strength * penalty
 
