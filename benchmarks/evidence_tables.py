@@ -151,6 +151,7 @@ def row(name: str, method: str, scores: Scores, base: Scores, **more: Any) -> di
         "mean": float(values.mean()),
         "sd": float(values.std(ddof=1)),
         "lower quartile": float(np.percentile(values, 25)),
+        QUARTILE: None,
         "worst": float(values.min()),
         "difference": difference.value,
         "95 % interval": f"{difference.low:+.3f} to {difference.high:+.3f}",
