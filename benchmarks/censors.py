@@ -12,4 +12,7 @@ CENSORS: list[Setting] = [(measure, mode) for mode in MODES for measure in MEASU
 def name_of(setting: Setting) -> str:
     """Name of a setting in a table."""
     measure, mode = setting
-    return "uncensored" if measure is None else f"{measure} {mode}"
+    if measure is None:
+        # With the batches of conditional censors it is another training.
+        return "uncensored, by class" if mode == "conditional" else "uncensored"
+    return f"{measure} {mode}"

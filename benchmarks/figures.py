@@ -91,6 +91,13 @@ TABLES = {
         "for the gain on people never seen, and for what a probe finds of the person.",
         None,
     ),
+    "draws": (
+        "What the batches do without any penalty: the uncensored baseline with batches in which "
+        "every person's trials have their share of the classes, as conditional censors have them, "
+        "and with batches drawn at random, as all others have them (five trainings each; people "
+        "never seen).",
+        ("data", "people", "by class", "at random", "difference", "95 % interval", "p"),
+    ),
     "curves": (
         "Every censor at three strengths: gain over the uncensored baseline on people never seen, "
         "of one training, so beside the noise above; the same with shuffled subject labels "
@@ -178,13 +185,14 @@ PARTS = {
     "digest": ("strengths", "digest", ""),
     "importances": ("strengths", "importances", ""),
     "curves": ("strengths", "censors", ""),
+    "draws": ("strengths", "batches", ""),
     "skew": ("skew", "together", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
 EVIDENCE = (
     *("baseline", "evidence", "candidates", "rules", "gains"),
-    *("gap", "skew", "digest", "importances", "curves"),
+    *("gap", "skew", "draws", "digest", "importances", "curves"),
 )
 ADAPTING = ("adaptation",)
 PAGES = {

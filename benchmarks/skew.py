@@ -60,8 +60,8 @@ class Job(pool.Job):
 def cells() -> list[tuple[tuple[str, str | None, str, float], int]]:
     """Everything to train for a part, with its seed."""
     plain = [
-        ((trials, None, "marginal", 0.0), seed)
-        for trials in (EVEN, SKEWED)
+        ((trials, None, mode, 0.0), seed)
+        for trials, mode in ((EVEN, "marginal"), (SKEWED, "marginal"), (SKEWED, "conditional"))
         for seed in range(SEEDS)
     ]
     censors = ((measure, mode) for mode in MODES for measure in MEASURES)
@@ -113,12 +113,16 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def rows_of(name: str, results: Mapping[Job, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make a row for everything that was trained on a data set, beside the skewed baseline."""
+    """Make a row for everything that was trained on a data set, beside the skewed baseline.
+
+    Conditional censors have the baseline with their batches beside them.
+    """
     of = by_cell(results, name)
-    base = people(of[SKEWED, None, "marginal", 0.0])
+    base = {mode: people(of[SKEWED, None, mode, 0.0]) for mode in MODES}
     made = []
     for (trials, measure, mode, strength), mine in of.items():
-        found = evidence_tables.row(name, name_of((measure, mode)), people(mine), base)
+        beside = base[mode if measure else "marginal"]
+        found = evidence_tables.row(name, name_of((measure, mode)), people(mine), beside)
         kept = ("mean", "lower quartile", "difference", "95 % interval", "p", "gained / lost")
         made.append(
             {"data": name, "trials": trials, "censor": found["method"], "strength": strength}
@@ -132,7 +136,8 @@ def together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Average the censors of a mode: single rows have the noise of one training in them."""
     of: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        kind = row["censor"].split()[-1]  # the mode, or "uncensored"
+        plain = row["censor"].startswith("uncensored")
+        kind = row["censor"] if plain else row["censor"].split()[-1]  # the mode
         of.setdefault((row["data"], row["trials"], kind), []).append(row)
     made = []
     for (name, trials, kind), mine in of.items():

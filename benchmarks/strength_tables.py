@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 
+import evidence_tables
 from autotransfer.search.space import STRENGTHS
 from censors import name_of
 from censors_on_recordings import PROBED
@@ -17,6 +18,8 @@ Cell = tuple[str | None, str, float, bool, str]
 """Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
 
 UNCENSORED: Cell = (None, "marginal", 0.0, False, "")
+BY_CLASS: Cell = (None, "conditional", 0.0, False, "")
+"""The uncensored baseline with the batches of conditional censors."""
 ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
 """MIGE's score estimators, the default first."""
 
@@ -24,6 +27,11 @@ ESTIMATORS = ("tikhonov", "ssge", "stein", "nu")
 def strengths(measure: str) -> tuple[float, ...]:
     """Strengths to try: the least, the middle and the most of what a search tries."""
     return tuple(sorted(STRENGTHS[measure])[::2])
+
+
+def baseline_of(mode: str) -> Cell:
+    """Find the baseline that differs from the censors of a mode by the penalty alone."""
+    return BY_CLASS if mode == "conditional" else UNCENSORED
 
 
 def people(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -69,17 +77,36 @@ def row(
 def tables(results: Mapping[Any, dict[str, Any]], name: str) -> tuple[list[Any], list[Any]]:
     """Summarise a data set: a row for each cell, and the importances."""
     of = by_cell(results, name)
-    alone: dict[int, list[dict[str, Any]]] = {}
+    alone: dict[tuple[Cell, int], list[dict[str, Any]]] = {}
     for job, result in results.items():
-        if (job.dataset, job.cell) == (name, UNCENSORED):
-            alone.setdefault(job.seed, []).append(result)
-    base = people(of[UNCENSORED])
-    # How far a single training of the baseline is from the mean of all: the noise of every row.
-    apart = [np.mean([s - base[who] for who, s in people(one).items()]) for one in alone.values()]
-    noise = float(np.std(apart, ddof=1)) if len(apart) > 1 else None
-    rows = [{**row(name, cell, mine, of[UNCENSORED]), "noise": noise} for cell, mine in of.items()]
+        if job.dataset == name and job.measure is None:
+            alone.setdefault((job.cell, job.seed), []).append(result)
+    base = {cell: people(of[cell]) for cell, _ in alone}
+    # How far a single training of a baseline is from the mean of all: the noise of every row.
+    apart = [
+        np.mean([s - base[cell][who] for who, s in people(one).items()])
+        for (cell, _), one in alone.items()
+    ]
+    free = len(apart) - len(base)
+    noise = float(np.sqrt(np.sum(np.square(apart)) / free)) if free else None
+    rows = [
+        {**row(name, cell, mine, of[baseline_of(cell[1])]), "noise": noise}
+        for cell, mine in of.items()
+    ]
     targets = ("gain", "probe change")
     return rows, [{"data": name, "of": target, **importances(rows, target)} for target in targets]
+
+
+def batches_alone(results: Mapping[Any, dict[str, Any]], name: str) -> dict[str, Any]:
+    """Compare the two baselines: what a way of drawing batches does without any penalty."""
+    of = by_cell(results, name)
+    by_class, random = (people(of[cell]) for cell in (BY_CLASS, UNCENSORED))
+    made = evidence_tables.row(name, "", random, by_class)
+    return (
+        {"data": name, "people": made["people"], "by class": float(np.mean([*by_class.values()]))}
+        | {"at random": made["mean"]}
+        | {column: made[column] for column in ("difference", "95 % interval", "p")}
+    )
 
 
 WORDS = ("weak", "middle", "strong")
@@ -91,7 +118,7 @@ def ranked(rows: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]
     return [
         {**one, "rank": WORDS[strengths(one["censor"].split()[0]).index(one["strength"])]}
         for one in rows
-        if one["data"] == name and one["censor"] != "uncensored"
+        if one["data"] == name and not one["censor"].startswith("uncensored")
     ]
 
 
@@ -138,7 +165,8 @@ def importances(rows: Sequence[Mapping[str, Any]], target: str) -> dict[str, flo
     estimator, beside mode, over MIGE at its middle strength.
     """
     default = ESTIMATORS[0]
-    real = [one for one in rows if one["censor"] != "uncensored" and not one["placebo"]]
+    censors = [one for one in rows if not one["censor"].startswith("uncensored")]
+    real = [one for one in censors if not one["placebo"]]
     whole = [
         dict(zip(("measure", "mode"), one["censor"].split(), strict=True))
         # As a rank within the measure: the ranges differ.

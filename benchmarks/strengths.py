@@ -9,9 +9,11 @@ here than there. Nobody validates: all trainings are equally long, and nothing i
 
 Scores are compared person by person with those of the uncensored baseline, which is trained with
 several seeds: were it trained once, its luck would be in every difference. How far a single one of
-these trainings is from all of them is shown beside it. Probes look for the person in the latents of
-the training subjects. Importances are Optuna's (fANOVA) over these trainings. Finished trainings
-are kept in --keep FILE; `--no-run` makes the tables from the parts that are whole there.
+these trainings is from all of them is shown beside it. Conditional censors have batches of their
+own, and so a baseline of their own; what the batches do alone is a table, too. Probes look for the
+person in the latents of the training subjects. Importances are Optuna's (fANOVA) over these
+trainings. Finished trainings are kept in --keep FILE; `--no-run` makes the tables from the parts
+that are whole there.
 """
 
 from __future__ import annotations
@@ -34,10 +36,20 @@ from censors import CENSORS, name_of
 from censors_on_recordings import probe
 from parts_of_people import jobs, parts, parts_parser
 from recordings import at_work, tested
-from strength_tables import ESTIMATORS, UNCENSORED, Cell, by_censor, digest, strengths, tables
+from strength_tables import (
+    BY_CLASS,
+    ESTIMATORS,
+    UNCENSORED,
+    Cell,
+    batches_alone,
+    by_censor,
+    digest,
+    strengths,
+    tables,
+)
 
 BASELINES = 5
-"""Seeds of the uncensored baseline."""
+"""Seeds of an uncensored baseline."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +75,8 @@ class Job(pool.Job):
 
 
 def cells() -> list[Cell]:
-    """Everything to train for a part; the uncensored baseline first."""
-    made: list[Cell] = [UNCENSORED]
+    """Everything to train for a part; the uncensored baselines first."""
+    made: list[Cell] = [UNCENSORED, BY_CLASS]
     for placebo in (False, True):
         for measure, mode in CENSORS:
             assert measure is not None
@@ -124,24 +136,27 @@ def main() -> None:
     args = parser.parse_args()
     if args.no_run and (args.keep is None or not args.keep.exists()):
         parser.error("--no-run needs --keep FILE with finished trainings.")
-    again = [(UNCENSORED, seed) for seed in range(1, BASELINES)]
+    again = [(base, s) for base in (UNCENSORED, BY_CLASS) for s in range(1, BASELINES)]
     todo = jobs(args, Job, [*((cell, 0) for cell in cells()), *again])
     todo = whole_parts(todo, args.keep) if args.no_run else todo
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
-    rows, matters = [], []
+    rows, matters, batches = [], [], []
     for name in dict.fromkeys(job.dataset for job in todo):
         mine, shares = tables(results, name)
         rows += mine
         matters += shares
+        batches.append(batches_alone(results, name))
     averages = digest(rows)
     report.show("All censors together, beside their placebos", averages)
     report.show("Importance over these settings (fANOVA)", matters)
+    report.show("What the batches do without any penalty", batches)
     report.finish(
         args,
         "Accuracy on people never seen, and leakage, against strength",
         rows,
         importances=matters,
         digest=averages,
+        batches=batches,
         censors=by_censor(rows),
         trainings=[{**job.__dict__, **result} for job, result in results.items()],
     )

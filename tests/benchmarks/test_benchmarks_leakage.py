@@ -142,7 +142,7 @@ def test_the_baseline_is_chosen_by_validation(monkeypatch, tmp_path):
 
 def test_strengths_cover_everything_once():
     cells = strengths.cells()
-    assert len(cells) == len(set(cells)) == 1 + 45 + 30 + 9
+    assert len(cells) == len(set(cells)) == 2 + 45 + 30 + 9
 
 
 def test_the_prior_is_chosen_by_validation():
@@ -177,23 +177,35 @@ def test_adaptation_is_judged_on_other_trials():
 
 
 def test_a_gain_is_over_the_mean_of_the_baselines():
-    """Person a is at 0.4 and 0.6, b at 0.5 and 0.9: the one training is 0.3 above the other."""
+    """Person a is at 0.4 and 0.6, b at 0.5 and 0.9: the one training is 0.3 above the other.
+
+    With the batches of conditional censors the baseline is 0.1 lower, and the gain higher.
+    """
     probed = {part: {"accuracy": 0.5, "chance": 0.2} for part in ("z", "z given y", "z1", "z2")}
     results = {}
     for cell in strengths.cells():
-        for seed in (0, 1) if cell == strength_tables.UNCENSORED else (0,):
+        less = 0.1 * (cell == strength_tables.BY_CLASS)
+        for seed in (0, 1) if cell[0] is None else (0,):
             for part, who, score in ((0, "a", 0.4 + 0.2 * seed), (1, "b", 0.5 + 0.4 * seed)):
                 job = strengths.Job("erp", *cell, 2, part, seed, OPTIONS)
-                results[job] = {"test": {who: score}, "leakage": probed}
+                results[job] = {"test": {who: score - less}, "leakage": probed}
     rows, _ = strength_tables.tables(results, "erp")
-    base, censored = rows[:2]
+    base, by_class, censored = rows[:3]
     assert (base["gain"], base["accuracy"]) == (pytest.approx(0), pytest.approx(0.6))
+    assert (by_class["gain"], by_class["accuracy"]) == (pytest.approx(0), pytest.approx(0.5))
     assert censored["gain"] == pytest.approx(-0.15)
+    conditional = [one["gain"] for one in rows if one["censor"] == "mmd conditional"]
+    assert conditional == [pytest.approx(-0.05)] * 5  # three strengths, two placebos
+    alone = strength_tables.batches_alone(results, "erp")
+    assert (alone["by class"], alone["at random"]) == (pytest.approx(0.5), pytest.approx(0.6))
+    assert alone["difference"] == pytest.approx(0.1)
     assert censored["noise"] == pytest.approx(np.std([-0.15, 0.15], ddof=1))
     weak, middle, _ = strength_tables.digest(rows)
-    assert (weak["gain"], weak["gain sd"]) == (pytest.approx(-0.15), pytest.approx(0))
+    gains = [-0.15] * 10 + [-0.05] * 5
+    assert weak["gain"] == pytest.approx(np.mean(gains))
+    assert weak["gain sd"] == pytest.approx(np.std(gains, ddof=1))
     assert weak["placebo gain"] is None  # the weakest have no placebo
-    assert middle["placebo gain"] == pytest.approx(-0.15)
+    assert middle["placebo gain"] == pytest.approx(np.mean(gains))
     assert middle["placebo probe"] == pytest.approx(0)
     lines = strength_tables.by_censor(rows)
     assert len(lines) == 15 + 9  # MIGE's other three estimators in three modes
@@ -227,7 +239,7 @@ def test_importances_against_what_was_put_in():
         {"censor": f"{measure} {mode}", "strength": strength, "placebo": placebo}
         | {"estimator": estimator, "gain": float(mode == "conditional")}
         | {"probe": float(strength_tables.strengths(measure).index(strength))}
-        for measure, mode, strength, placebo, estimator in strengths.cells()[1:]
+        for measure, mode, strength, placebo, estimator in strengths.cells()[2:]
     ]
     gain, probe = (strength_tables.importances(rows, target) for target in ("gain", "probe"))
     assert gain["mode"] > 0.99

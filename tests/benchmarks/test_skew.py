@@ -39,18 +39,22 @@ def test_recordings_stay_whole():
 
 
 def test_differences_are_from_the_skewed_baseline():
-    """Three trainings of it at 0.4, 0.5 and 0.6; one of each censor at 0.6; without skew 0.8."""
+    """Three trainings of it at 0.4, 0.5 and 0.6, or 0.2 less with the batches of conditional
+    censors; one of each censor at 0.6; without skew 0.8."""
     results = {}
-    for (trials, measure, *rest), seed in skew.cells():
-        score = 0.6 if measure else 0.4 + 0.1 * seed if trials == skew.SKEWED else 0.8
-        job = skew.Job("erp", trials, measure, *rest, 1, 0, seed, "{}")
+    for (trials, measure, mode, strength), seed in skew.cells():
+        plain = 0.4 + 0.1 * seed - 0.2 * (mode == "conditional")
+        score = 0.6 if measure else plain if trials == skew.SKEWED else 0.8
+        job = skew.Job("erp", trials, measure, mode, strength, 1, 0, seed, "{}")
         results[job] = {"test": {"a": score, "b": score + 0.01}, "n_train": 1}
     rows = skew.rows_of("erp", results)
-    even, plain, *censors = rows
+    even, plain, by_class, *censors = rows
     assert even["difference"] == pytest.approx(0.3)
     assert (plain["mean"], plain["difference"]) == (pytest.approx(0.505), 0)
+    assert by_class["difference"] == pytest.approx(-0.2)
     assert len(censors) == 10
     *_, marginal, conditional = skew.together(rows)
     for mode, one in (("marginal", marginal), ("conditional", conditional)):
         assert (one["censors"], one["number"]) == (mode, 5)
-        assert (one["difference"], one["sd"]) == (pytest.approx(0.1), pytest.approx(0))
+        gain = 0.1 if mode == "marginal" else 0.3
+        assert (one["difference"], one["sd"]) == (pytest.approx(gain), pytest.approx(0))
