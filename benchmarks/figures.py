@@ -79,10 +79,11 @@ TABLES = {
         ("data", "setting", "spearman"),
     ),
     "digest": (
-        "All censors together, by strength (weak, middle, strong of their range): mean gain over "
-        "the uncensored baseline on people never seen, its spread over censors, and the change of "
-        "the subject probe's accuracy; then the same with shuffled subject labels (placebo). "
-        "'Noise' is how far a single training of the baseline is from the mean of five (SD).",
+        "All censors together, by strength (weak, middle, strong of their range): mean gain on "
+        "people never seen over the uncensored baseline of the same seed and the same batches, its "
+        "spread over censors, and the change of the subject probe's accuracy; then the same with "
+        "shuffled subject labels (placebo). 'Noise' is how far trainings of the baseline with "
+        "other seeds are from their mean (SD).",
         ("data", "strength", "gain", "gain sd", "probe", "placebo gain", "placebo gain sd",
          "placebo probe", "noise"),
     ),
@@ -99,8 +100,8 @@ TABLES = {
         ("data", "people", "by class", "at random", "difference", "95 % interval", "p"),
     ),
     "curves": (
-        "Every censor at three strengths: gain over the uncensored baseline on people never seen, "
-        "of one training, so beside the noise above; the same with shuffled subject labels "
+        "Every censor at three strengths: gain on people never seen over the uncensored baseline "
+        "of the same seed and batches, one training each; the same with shuffled subject labels "
         "(placebo); change of the subject probe's accuracy. With spreads over people in the file.",
         ("data", "censor", "weak", "middle", "strong", "placebo middle", "placebo strong",
          "probe weak", "probe middle", "probe strong"),
@@ -109,8 +110,9 @@ TABLES = {
         "The same trials of the same people, predicted by models that learnt from other trials of "
         "theirs (known) and by models that never met them (new): accuracy, and the difference "
         "person by person. Marginal censors beside the uncensored baseline (three trainings, a "
-        "censor has one): what they change for known and for new people, and how far people's "
-        "latents are from the mean of the training people, in deviations within people.",
+        "censor has one): what they change for known and for new people, from the uncensored "
+        "training of the same seed, and how far people's latents are from the mean of the training "
+        "people, in deviations within people.",
         ("data", "censor", "strength", "people", "known", "new", "gap", "95 % interval", "p",
          "known change", "new change", "known distance", "new distance"),
     ),
@@ -118,7 +120,8 @@ TABLES = {
         "People who differ in what they do: every training person keeps all trials of one class "
         "and a fifth of the others (skewed), or as many evenly over classes (even). Accuracy on "
         "new people and difference from the skewed baseline; of censors (at middle strengths) the "
-        "mean over the five measures and the spread between them.",
+        "mean over the five measures and the spread between them, from the baseline of the same "
+        "seed and the same batches, a single training.",
         ("data", "trials", "censors", "number", "mean", "difference", "sd"),
     ),
     "adaptation": (

@@ -26,7 +26,7 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from parts_of_people import by_cell, jobs, parts, parts_parser
+from parts_of_people import beside, by_cell, jobs, parts, parts_parser
 from recordings import at_work, units_of_people
 from strength_tables import strengths
 
@@ -126,7 +126,8 @@ def rows_of(name: str, results: Mapping[Job, Mapping[str, Any]]) -> list[dict[st
     for (measure, strength), mine in of.items():
         known, new = (of_people(mine, side, "score") for side in ("known", "test"))
         gap = evidence_tables.row(name, "", new, known)
-        base = {s: of_people(of[None, 0.0], s, "score") for s in ("known", "test")}
+        plain = beside(results, name, (measure, strength), (None, 0.0))
+        base = {s: of_people(plain, s, "score") for s in ("known", "test")}
         away = {s: list(of_people(mine, s, "distance").values()) for s in ("known", "test")}
         made.append(
             {

@@ -27,6 +27,20 @@ def by_cell(results: Mapping[J, Mapping[str, Any]], name: str) -> dict[Any, list
     return found
 
 
+def beside(results: Mapping[J, Mapping[str, Any]], name: str, cell: Any, base: Any) -> list[Any]:
+    """Give the trainings of a baseline that have the seeds of a cell.
+
+    They began with the same weights and saw the same batches, so that the luck of a seed, which all
+    censors trained with it share, is on both sides.
+    """
+    seeds = {job.seed for job in results if (job.dataset, job.cell) == (name, cell)}
+    return [
+        result
+        for job, result in results.items()
+        if (job.dataset, job.cell) == (name, base) and job.seed in seeds
+    ]
+
+
 def parts(subject: Any, n: int) -> list[Fold]:
     """Put people into parts, in random order; each part tests, all others train."""
     pairs = list(at.SubjectFolds(2 * n, shuffle=True, random_state=0).folds(subject))[::2]

@@ -24,7 +24,7 @@ import pool
 import report
 from autotransfer.censoring import MEASURES
 from censors import name_of
-from parts_of_people import by_cell, jobs, parts, parts_parser
+from parts_of_people import beside, by_cell, jobs, parts, parts_parser
 from recordings import at_work, tested, units_of_people
 from strength_tables import people, strengths
 
@@ -117,12 +117,12 @@ def rows_of(name: str, results: Mapping[Job, dict[str, Any]]) -> list[dict[str, 
 
     Conditional censors have the baseline with their batches beside them.
     """
-    of = by_cell(results, name)
-    base = {mode: people(of[SKEWED, None, mode, 0.0]) for mode in MODES}
     made = []
-    for (trials, measure, mode, strength), mine in of.items():
-        beside = base[mode if measure else "marginal"]
-        found = evidence_tables.row(name, name_of((measure, mode)), people(mine), beside)
+    for cell, mine in by_cell(results, name).items():
+        trials, measure, mode, strength = cell
+        plain = SKEWED, None, mode if measure else "marginal", 0.0
+        base = people(beside(results, name, cell, plain))
+        found = evidence_tables.row(name, name_of((measure, mode)), people(mine), base)
         kept = ("mean", "lower quartile", "difference", "95 % interval", "p", "gained / lost")
         made.append(
             {"data": name, "trials": trials, "censor": found["method"], "strength": strength}

@@ -12,7 +12,7 @@ import evidence_tables
 from autotransfer.search.space import STRENGTHS
 from censors import name_of
 from censors_on_recordings import PROBED
-from parts_of_people import by_cell
+from parts_of_people import beside, by_cell
 
 Cell = tuple[str | None, str, float, bool, str]
 """Measure, mode, strength, whether it is the placebo, and MIGE's score estimator ("" elsewhere)."""
@@ -82,7 +82,7 @@ def tables(results: Mapping[Any, dict[str, Any]], name: str) -> tuple[list[Any],
         if job.dataset == name and job.measure is None:
             alone.setdefault((job.cell, job.seed), []).append(result)
     base = {cell: people(of[cell]) for cell, _ in alone}
-    # How far a single training of a baseline is from the mean of all: the noise of every row.
+    # How far a single training of a baseline is from the mean of all: the luck of a seed.
     apart = [
         np.mean([s - base[cell][who] for who, s in people(one).items()])
         for (cell, _), one in alone.items()
@@ -90,7 +90,7 @@ def tables(results: Mapping[Any, dict[str, Any]], name: str) -> tuple[list[Any],
     free = len(apart) - len(base)
     noise = float(np.sqrt(np.sum(np.square(apart)) / free)) if free else None
     rows = [
-        {**row(name, cell, mine, of[baseline_of(cell[1])]), "noise": noise}
+        {**row(name, cell, mine, beside(results, name, cell, baseline_of(cell[1]))), "noise": noise}
         for cell, mine in of.items()
     ]
     targets = ("gain", "probe change")

@@ -7,13 +7,13 @@ three parts, and each part is tested by a model of the others: with a model for 
 `benchmarks/evidence.py`, the same time would show two people instead of all. So fewer people train
 here than there. Nobody validates: all trainings are equally long, and nothing is chosen.
 
-Scores are compared person by person with those of the uncensored baseline, which is trained with
-several seeds: were it trained once, its luck would be in every difference. How far a single one of
-these trainings is from all of them is shown beside it. Conditional censors have batches of their
-own, and so a baseline of their own; what the batches do alone is a table, too. Probes look for the
-person in the latents of the training subjects. Importances are Optuna's (fANOVA) over these
-trainings. Finished trainings are kept in --keep FILE; `--no-run` makes the tables from the parts
-that are whole there.
+Scores are compared person by person with those of the uncensored baseline of the same seed, which
+began with the same weights and saw the same batches: the luck of a seed, which all censors trained
+with it share, is on both sides. How large it is, is shown beside it: the baseline is trained with
+further seeds. Conditional censors have batches of their own, and so a baseline of their own; what
+the batches do alone is a table, too. Probes look for the person in the latents of the training
+subjects. Importances are Optuna's (fANOVA) over these trainings. Finished trainings are kept in
+--keep FILE; `--no-run` makes the tables from the parts that are whole there.
 """
 
 from __future__ import annotations

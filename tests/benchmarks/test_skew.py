@@ -56,5 +56,5 @@ def test_differences_are_from_the_skewed_baseline():
     *_, marginal, conditional = skew.together(rows)
     for mode, one in (("marginal", marginal), ("conditional", conditional)):
         assert (one["censors"], one["number"]) == (mode, 5)
-        gain = 0.1 if mode == "marginal" else 0.3
+        gain = 0.2 if mode == "marginal" else 0.4  # from the training with their own seed
         assert (one["difference"], one["sd"]) == (pytest.approx(gain), pytest.approx(0))
