@@ -35,8 +35,8 @@ def ordered(n):
     return [BASELINE, *SPACE.spread(n, 0)]
 
 
-def fit(budget, workers=2, most=MOST, **more):
-    return fit_budget(budget, workers, ordered, COSTS, most, 15, **more)
+def fit(budget, workers=2, most=MOST, costs=COSTS, **more):
+    return fit_budget(budget, workers, ordered, costs, most, 15, **more)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,15 @@ def test_enough_epochs_come_before_more_candidates():
 def test_too_short_says_what_is_needed():
     with pytest.raises(BudgetError, match=r"too short.*takes about .* with 2 worker"):
         fit(10)
+
+
+def test_measuring_is_paid_from_the_budget():
+    costs = replace(COSTS, seconds=60.0)
+    assert fit(660, costs=costs) == fit(600)
+    # However fast a machine trains, a budget that measuring has used up is refused.
+    instant = Costs(dict.fromkeys(KINDS, 1e-9), dict.fromkeys(KINDS, 1e-9), 60.0, n_folds=12)
+    with pytest.raises(BudgetError, match=r"A budget of 59 s is too short.* of which 60 s"):
+        fit(59, costs=instant)
 
 
 def test_rungs():

@@ -237,7 +237,7 @@ def fit_budget(
     Parameters
     ----------
     budget : float
-        Seconds.
+        Seconds, those that measuring the costs took included.
     workers : int
         Trials at once.
     ordered : callable
@@ -252,7 +252,7 @@ def fit_budget(
         Whether the search drops settings on the way.
     """
     ordered = cache(ordered)  # asked for the same numbers many times
-    work = budget * workers * (1 - SLACK)
+    work = (budget - costs.seconds) * workers * (1 - SLACK)
     folds = [most.n_folds, *(n for n in (10, 5, 3) if n < most.n_folds)]
     good, least = min(most.epochs, GOOD_EPOCHS), min(most.epochs, LEAST_EPOCHS)
     kept = [(keep, good, most.search_folds) for keep in range(most.keep, 0, -1)]
@@ -287,11 +287,12 @@ def fit_budget(
         seeds = _most(lambda s, n=n, e=epochs: seconds(n, e, s) <= work, 1, most.n_seeds)  # type: ignore[misc]
         wall = seconds(n, epochs, seeds) / workers
         return Plan(n, rungs_of(epochs, prune), keep, n_folds, seeds, wall, search_folds)
+    takes = costs.seconds + smallest / workers / (1 - SLACK)
     raise BudgetError(
         f"A budget of {duration(budget)} is too short for these data: the least that makes sense "
         f"({least_settings} settings, {least} epochs, {folds[-1]} folds) takes about "
-        f"{duration(smallest / workers / (1 - SLACK))} with {workers} worker(s). Give more time or "
-        "workers, or fewer measures or modes."
+        f"{duration(takes)} with {workers} worker(s), of which {duration(costs.seconds)} to measure "
+        "what training costs here. Give more time or workers, or fewer measures or modes."
     )
 
 

@@ -94,7 +94,7 @@ def forecast(
             if budget is None:
                 plan = whole_plan(wishes, costs, workers)
             else:
-                plan = plan_for(wishes, costs, max(budget - costs.seconds, 1.0), workers)
+                plan = plan_for(wishes, costs, budget, workers)
         except BudgetError as error:
             made.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue

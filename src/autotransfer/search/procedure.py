@@ -91,8 +91,7 @@ class Procedure:
             engine, handle = self.start()
             costs = measure_costs(wishes, engine, handle, self.show, self.driver.result)
             costs = replace(costs, seconds=time.monotonic() - began)
-            left = max(wishes.budget - costs.seconds, 1.0)
-            plan = plan_for(wishes, costs, left, engine.n_workers)
+            plan = plan_for(wishes, costs, wishes.budget, engine.n_workers)
         self.show.say(describe(plan, wishes))
         kept = {"plan": plan.to_json(), "costs": None if costs is None else costs.to_json()}
         self.ledger.write_plan("search", kept)

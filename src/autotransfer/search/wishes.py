@@ -85,10 +85,10 @@ class Wishes:
         )
 
 
-def plan_for(wishes: Wishes, costs: Costs, left: float, workers: int) -> Plan:
-    """Find the most thorough plan that fits the time."""
+def plan_for(wishes: Wishes, costs: Costs, budget: float, workers: int) -> Plan:
+    """Find the most thorough plan that fits a budget in seconds, measuring included."""
     return budgets.fit_budget(
-        left, workers, wishes.settings, costs, wishes.plan(), wishes.least, wishes.prune
+        budget, workers, wishes.settings, costs, wishes.plan(), wishes.least, wishes.prune
     )
 
 
