@@ -25,7 +25,7 @@ from evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from recordings import RECORDINGS
 from strength_tables import ESTIMATORS
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).resolve().parent / "results"
 WIDE = 8.4
 """Inches: the width of a page."""
 

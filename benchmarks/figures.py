@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
-ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).resolve().parent / "results"
+ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- figures: made by benchmarks/figures.py -->", "<!-- end of figures -->"
 
 TABLES = {

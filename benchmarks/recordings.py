@@ -169,7 +169,7 @@ def tested(clf: at.CensoredClassifier, data: at.SubjectDataset, fold: Fold) -> d
 def data_folder() -> Path:
     """Find the recordings: AUTOTRANSFER_DATA, or shared/data beside the checkout."""
     given = os.environ.get("AUTOTRANSFER_DATA")
-    folder = Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
         raise SystemExit(f"No recordings in {folder}. Set AUTOTRANSFER_DATA to their folder.")
     return folder
