@@ -291,8 +291,8 @@ def fit_budget(
     raise BudgetError(
         f"A budget of {duration(budget)} is too short for these data: the least that makes sense "
         f"({least_settings} settings, {least} epochs, {folds[-1]} folds) takes about "
-        f"{duration(takes)} with {workers} worker(s), of which {duration(costs.seconds)} to measure "
-        "what training costs here. Give more time or workers, or fewer measures or modes."
+        f"{duration(takes)} with {workers} worker(s), of which {duration(costs.seconds)} to "
+        "measure what training costs here. Give more time or workers, or fewer measures or modes."
     )
 
 
