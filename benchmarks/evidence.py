@@ -29,6 +29,11 @@ from evidence_tables import RULE, Table, candidates, compare, goals, in_short, r
 from recordings import RECORDINGS, network_options, read_options
 
 
+def classifier_of(data: at.SubjectDataset, options: Mapping[str, Any]) -> at.CensoredClassifier:
+    """Make the classifier of a run, which names its random numbers, too."""
+    return at.CensoredClassifier(sfreq=data.sfreq, device="cpu", **options)
+
+
 def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransfer:
     """Run AutoTransfer on a data set, or go on with it."""
     recording = RECORDINGS[name]
@@ -39,7 +44,7 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
         n_settings=args.settings,
         keep=args.keep,
         out=args.out / name,
-        classifier=at.CensoredClassifier(sfreq=data.sfreq, device="cpu", **options),
+        classifier=classifier_of(data, options),
         n_folds=recording.n_folds,
         n_seeds=args.seeds,
         search_folds=args.search_folds,

@@ -66,6 +66,14 @@ TABLES = {
          "lower quartile", "difference", "95 % interval", "p", "seeds apart, mean",
          "seeds apart, quartile"),
     ),
+    "own_batches": (
+        "Conditional candidates beside the uncensored network with their own batches (by class: "
+        "every person's trials have their share of the classes), on the folds and with the random "
+        "numbers of AutoTransfer's run: they differ by the penalty alone. First what the batches "
+        "do without any penalty. * is AutoTransfer's choice.",
+        ("data", "method", "chosen", "beside", "seeds", "mean", "lower quartile", "difference",
+         "95 % interval", "p", "of quartiles", "gained / lost"),
+    ),
     "rules": (
         "What other rules of choice, margins over the baseline, or fewer seeds would have chosen "
         "from the same validation scores, and the difference of its test scores (of all seeds) "
@@ -194,7 +202,7 @@ PARTS = {
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
 EVIDENCE = (
-    *("baseline", "evidence", "candidates", "rules", "gains"),
+    *("baseline", "evidence", "candidates", "own_batches", "rules", "gains"),
     *("gap", "skew", "draws", "digest", "importances", "curves"),
 )
 ADAPTING = ("adaptation",)

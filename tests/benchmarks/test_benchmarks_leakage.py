@@ -17,6 +17,7 @@ import autotransfer as at
 import baseline
 import erm
 import gap
+import own_batches
 import recordings
 import skew
 import strength_tables
@@ -57,6 +58,13 @@ JOBS = {
     "erm": (
         erm,
         erm.Job("small", "channel", FOLD, 0, OPTIONS),
+        list(at.SubjectFolds().folds(DATA.subject))[FOLD],
+    ),
+    "own batches": (
+        erm,
+        own_batches.job(
+            "small", {**json.loads(OPTIONS), "normalise": "channel"}, "conditional", FOLD, 7
+        ),
         list(at.SubjectFolds().folds(DATA.subject))[FOLD],
     ),
     "adaptation": (

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import autotransfer as at
+import erm
+import own_batches
+import recordings
 from autotransfer.search.selection import Scored, choose
 from autotransfer.search.setting import BASELINE, Setting
-from evidence import csv_rows, names_of, of_whole_seeds, put
+from evidence import classifier_of, cross_validated, csv_rows, names_of, of_whole_seeds, put
 from evidence_tables import (
     QUARTILE,
     UNCENSORED,
@@ -23,6 +28,7 @@ from evidence_tables import (
     row,
     rules,
 )
+from recordings import RECORDINGS, Recording
 
 PEOPLE = [f"p{i}" for i in range(8)]
 CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]
@@ -132,6 +138,54 @@ def test_how_far_seeds_are_apart():
     for one in found:
         gain = first[one["candidate"]] - first[UNCENSORED]
         assert one["on the first fold"] == pytest.approx(gain)
+
+
+def test_conditional_candidates_are_beside_their_own_batches():
+    given = table(0, 2)
+    conditional = str(CENSORS[1])
+    by_class = {who: score - 0.1 for who, score in given.of(UNCENSORED, "test").items()}
+    batches, *candidates_of = own_batches.rows_of(given, by_class)
+    assert batches["difference"] == pytest.approx(-0.1)
+    assert batches["of quartiles"] == pytest.approx(-0.1)
+    assert [one["method"] for one in candidates_of] == [conditional]  # no marginal one
+    base, mine = (given.of(setting, "test") for setting in (UNCENSORED, conditional))
+    wanted = np.mean([mine[who] - base[who] for who in PEOPLE]) + 0.1
+    assert candidates_of[0]["difference"] == pytest.approx(wanted)
+    assert candidates_of[0]["chosen"] == ("*" if given.chosen() == conditional else "")
+
+
+def test_other_random_numbers_than_the_runs_are_noticed():
+    given = table(0, 2)
+    first = next(one for one in scores(0, 2)[BASELINE] if one.fold == 0 and one.seed == 0)
+    assert own_batches.once_more(given, first.test).kept
+    other = {who: score + 0.01 for who, score in first.test.items()}
+    assert not own_batches.once_more(given, other).kept
+
+
+def test_random_numbers_of_a_run(monkeypatch, tmp_path):
+    """The uncensored network, trained apart with them, scores as in the run itself."""
+    data = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
+    options = {"normalise": "channel", "max_epochs": 3, "subjects_per_batch": 3}
+    options |= {"trials_per_subject": 8, "encoder_options": {}}
+    auto = at.AutoTransfer(
+        n_settings=1, keep=1, n_seeds=2, out=tmp_path, n_jobs=1, portraits=False,
+        classifier=classifier_of(data, options),
+    )  # fmt: skip
+    auto.fit(data.X, data.y, subject=data.subject)
+    found = cross_validated(tmp_path)[BASELINE]
+
+    @dataclass(frozen=True)
+    class Small(Recording):
+        def load(self):
+            return data
+
+    monkeypatch.setitem(RECORDINGS, "small", Small("small", ("channel",), 0.0))
+    recordings._opened.cache_clear()
+    states = own_batches.random_states("small", options, [0, 1])
+    for mode, same in (("marginal", True), ("conditional", False)):
+        jobs = {key: own_batches.job("small", options, mode, key[0], states[key]) for key in states}
+        again = {key: erm.run(job)["test"] for key, job in jobs.items()}
+        assert ({(one.fold, one.seed): one.test for one in found} == again) == same
 
 
 def test_people_have_their_own_names():
