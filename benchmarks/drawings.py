@@ -114,7 +114,10 @@ def methods(rows: Sequence[dict[str, Any]]) -> Figure:
         base = next(row for row in mine if row["method"] == UNCENSORED)
         for column in ("mean", "lower quartile"):
             ax.axvline(base[column], color=LIGHT.faint, zorder=0)
-        labels = [row["method"] + ("" if row["uses"] == NOTHING else " *") for row in mine]
+        # Options of a measure are for the table: three lines do not fit beside a point.
+        short = [" ".join(w for w in row["method"].split() if "=" not in w) for row in mine]
+        stars = ["" if row["uses"] == NOTHING else " *" for row in mine]
+        labels = [words + star for words, star in zip(short, stars, strict=True)]
         ax.set_yticks(at, [textwrap.fill(label, 42) for label in labels])
         ax.set_ylim(-0.6, len(mine) - 0.4)
         ax.set_title(name)
