@@ -323,6 +323,17 @@ def test_a_setting_that_would_do_little_is_told_beforehand():
         warn_idle(at.CensoredClassifier(), Space(), 20)  # left to itself it takes what is needed
 
 
+def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd):
+    """With 4 trials of a person in 2 classes no cell has the 4 trials that MIGE needs."""
+    space = Space(["mige", "mmd"], ["conditional"], {"mige": [1.0], "mmd": [1.0]})
+    shape = {"subjects_per_batch": 3, "trials_per_subject": 4}
+    few = at.CensoredClassifier(max_epochs=2, device="cpu", **shape)
+    auto = drive.auto(tmp_path / "run", classifier=few, space=space, n_settings=2, verbose=True)
+    auto.fit(DATA.X, DATA.y, subject=DATA.subject)
+    assert list(auto.candidates_["measure"]) == ["uncensored", "mmd"]
+    assert "too few trials to censor: mige conditional. Raise" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

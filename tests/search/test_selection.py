@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -168,6 +170,16 @@ def test_the_best_of_each_measure_are_kept():
     )
     assert best_of_each(found, 2) == [mmd(2), mmd(1), ADV]
     assert best_of_each(found, 9) == [mmd(2), mmd(1), mmd(3), ADV]
+
+
+def test_what_could_not_be_censored_is_passed_over():
+    """The best of all, but of most trials a batch has too few to censor."""
+    found = searched((BASELINE, 0.5), (mmd(1), 0.9), (mmd(2), 0.1), (ADV, 0.9))
+    found[1], found[3] = (replace(found[i], idle=True) for i in (1, 3))
+    assert best_of_each(found, 1) == [mmd(2)]
+    assert promoted(found, 4, 1) == [BASELINE, mmd(2)]
+    on_two_folds = over_folds([replace(found[1], idle=False, fold=1), *found])
+    assert best_of_each(on_two_folds, 1) == [mmd(2)]
 
 
 def test_halving_keeps_the_best_and_enough_of_each_measure():

@@ -22,6 +22,7 @@ from autotransfer.errors import (
     AutoTransferError,
     EngineError,
     RunStoppedError,
+    SmallCellWarning,
     TrialTimeoutError,
     WorkerDiedError,
 )
@@ -246,4 +247,5 @@ def scored(entry: Entry) -> Scored:
         entry.result["validation"]["subjects"],
         entry.result["test"]["subjects"],
         adapted=entry.result.get("adapted", {}),  # records of earlier versions have none
+        idle=SmallCellWarning.__name__ in entry.result.get("warnings", ()),
     )

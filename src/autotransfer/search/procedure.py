@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import EngineError, RunStoppedError
+from autotransfer.errors import EngineError, RunStoppedError, some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.driver import TRIES, Driver
@@ -136,6 +136,13 @@ class Procedure:
             made = [Setting.from_json(given) for given in known["candidates"]]
             return Plan.from_json(known["plan"]), made
         candidates = [BASELINE, *best_of_each(searched, plan.keep)]
+        idle = [one.setting for one in searched if one.idle]
+        passed = list(dict.fromkeys(f"{setting.measure} {setting.mode}" for setting in idle))
+        if passed:
+            self.show.say(
+                f"passed over, because a batch has too few trials to censor: {some(passed)}. "
+                "Raise trials_per_subject to have them tried."
+            )
         if self.wishes.budget is not None:
             engine, _ = self.start()
             plan = self._refitted(plan, candidates, engine.n_workers)

@@ -80,6 +80,8 @@ class Scored:
         Why it failed, or "".
     adapted : mapping of str to float
         Balanced accuracy of each test subject, by a model adapted to that subject; may be empty.
+    idle : bool
+        Whether most trials could not be censored, too few of a cell being in a batch.
     """
 
     setting: Setting
@@ -89,6 +91,7 @@ class Scored:
     test: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
     adapted: Mapping[str, float] = field(default_factory=dict)
+    idle: bool = False
 
 
 @dataclass(frozen=True)
@@ -207,6 +210,7 @@ def over_folds(scored: Iterable[Scored]) -> list[Scored]:
             by_subject(found, "validation"),
             by_subject(found, "test"),
             next((one.error for one in found if one.error), ""),
+            idle=any(one.idle for one in found),
         )
         for setting, found in settings.items()
     ]
@@ -214,6 +218,9 @@ def over_folds(scored: Iterable[Scored]) -> list[Scored]:
 
 def best_of_each(scored: Iterable[Scored], keep: int) -> list[Setting]:
     """Keep the best settings of each measure by mean validation balanced accuracy.
+
+    Idle ones are passed over: they are little but the uncensored baseline with other batches, and
+    could be chosen under the name of a censor (docs/evidence.md has a case).
 
     Parameters
     ----------
@@ -232,7 +239,7 @@ def best_of_each(scored: Iterable[Scored], keep: int) -> list[Setting]:
     for one in scored:
         if one.setting.measure is not None:
             values = families.setdefault(one.setting.measure, [])
-            if not one.error:
+            if not one.error and not one.idle:
                 values.append((float(np.mean(list(one.validation.values()))), one.setting))
     chosen: list[Setting] = []
     for found in families.values():
@@ -249,7 +256,7 @@ def promoted(scored: Sequence[Scored], factor: int, keep: int) -> list[Setting]:
     many are wanted in the end.
     """
     ranked = sorted(
-        (one for one in scored if not one.error),
+        (one for one in scored if not one.error and not one.idle),
         key=lambda one: -float(np.mean(list(one.validation.values()))),
     )
     chosen = {one.setting for one in ranked[: max(1, len(scored) // factor)]}
