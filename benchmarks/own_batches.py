@@ -27,12 +27,11 @@ from autotransfer.search.trial import Trial
 from evidence import classifier_of
 from evidence_tables import UNCENSORED, Scores, Table, row
 from recordings import RECORDINGS, network_options, read_options, training_parser
+from strength_tables import people
 
 BY_CLASS = f"{UNCENSORED}, by class"
 RANDOM, OWN = "marginal", "conditional"
 """Modes: the run's baseline has the batches of the one, conditional censors those of the other."""
-
-Results = Mapping[erm.Job, Mapping[str, Any]]
 
 
 def random_states(
@@ -60,15 +59,6 @@ def job(name: str, options: Mapping[str, Any], mode: str, fold: int, random_stat
 def is_conditional(setting: str) -> bool:
     """Whether a candidate has batches of its own."""
     return setting.split()[1:2] == [OWN]
-
-
-def people(results: Sequence[Mapping[str, Any]]) -> Scores:
-    """Score each person: the mean over seeds."""
-    found: dict[str, list[float]] = {}
-    for result in results:
-        for who, score in result["test"].items():
-            found.setdefault(who, []).append(score)
-    return {who: float(np.mean(scores)) for who, scores in found.items()}
 
 
 def rows_of(table: Table, by_class: Scores) -> list[dict[str, Any]]:
