@@ -323,15 +323,19 @@ def test_a_setting_that_would_do_little_is_told_beforehand():
         warn_idle(at.CensoredClassifier(), Space(), 20)  # left to itself it takes what is needed
 
 
-def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd):
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune):
     """With 4 trials of a person in 2 classes no cell has the 4 trials that MIGE needs."""
     space = Space(["mige", "mmd"], ["conditional"], {"mige": [1.0], "mmd": [1.0]})
     shape = {"subjects_per_batch": 3, "trials_per_subject": 4}
-    few = at.CensoredClassifier(max_epochs=2, device="cpu", **shape)
-    auto = drive.auto(tmp_path / "run", classifier=few, space=space, n_settings=2, verbose=True)
+    few = at.CensoredClassifier(max_epochs=30 if prune else 2, device="cpu", **shape)
+    asked = {"classifier": few, "space": space, "n_settings": 2, "prune": prune}
+    auto = drive.auto(tmp_path / "run", verbose=True, **asked)
     auto.fit(DATA.X, DATA.y, subject=DATA.subject)
     assert list(auto.candidates_["measure"]) == ["uncensored", "mmd"]
-    assert "too few trials to censor: mige conditional. Raise" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert ("rungs at" in said) == prune
+    assert "too few trials to censor: mige conditional. Raise" in said
 
 
 @pytest.mark.parametrize(

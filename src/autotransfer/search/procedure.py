@@ -13,7 +13,7 @@ import numpy as np
 from autotransfer.errors import EngineError, RunStoppedError, some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
-from autotransfer.search.driver import TRIES, Driver
+from autotransfer.search.driver import TRIES, Driver, scored
 from autotransfer.search.engine import Engine, Handle
 from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
@@ -136,7 +136,9 @@ class Procedure:
             made = [Setting.from_json(given) for given in known["candidates"]]
             return Plan.from_json(known["plan"]), made
         candidates = [BASELINE, *best_of_each(searched, plan.keep)]
-        idle = [one.setting for one in searched if one.idle]
+        # From the record: pruning has dropped them before the last rung.
+        tried = map(scored, self.ledger.entries("search"))
+        idle = [one.setting for one in tried if one.idle]
         passed = list(dict.fromkeys(f"{setting.measure} {setting.mode}" for setting in idle))
         if passed:
             self.show.say(
