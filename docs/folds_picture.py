@@ -15,7 +15,7 @@ NAMES = ["Anna", "Ben", "Carla", "Dev", "Eva", "Finn", "Gül", "Hugo"]
 SIDES = {"train": ("#56B4E9", ""), "validation": ("#E69F00", "V"), "test": ("#009E73", "T")}
 WORDS = {
     "train": "trains",
-    "validation": "validates: stops and chooses",
+    "validation": "validates: chooses",
     "test": "tests: asked once",
 }
 WIDE, HIGH, LEFT, TOP = 74, 30, 64, 34

@@ -42,7 +42,9 @@ class AutoTransfer(SignalEstimator):
 
     Tries settings (measure, mode, strength, options) on one fold of subjects, keeps the best few of
     each measure, cross-validates these and the uncensored baseline over all subjects, chooses the
-    one whose lower quartile of validation balanced accuracy is highest, and trains it on everybody.
+    one whose lower quartile of validation balanced accuracy is highest, and trains it on everybody,
+    for as many epochs as were typical in the cross-validation. Conditional censors draw batches in
+    a way of their own: they are compared with a second baseline that has such batches.
     Test subjects of a fold reach no training, no stopping and no choice. Where no censor helps, the
     uncensored baseline is what you get.
 
@@ -79,9 +81,6 @@ class AutoTransfer(SignalEstimator):
         (docs/evidence.md). 3 folds take 3 times as long, some of which the cross-validation saves.
     rule : str
         How to choose: a name in `autotransfer.search.RULES`.
-    refit : {"all", "validation"}
-        Train the chosen setting on all subjects, for as many epochs as were typical in the
-        cross-validation; or hold one subject out to stop by.
     portraits : bool
         At the end, measure and draw what the latents of the baseline and of the choice tell about
         the person, for the report: three more trainings.
@@ -140,7 +139,6 @@ class AutoTransfer(SignalEstimator):
         n_seeds: int = 1,
         search_folds: int = 1,
         rule: str = "lower_quartile",
-        refit: str = "all",
         portraits: bool = True,
         engine: str | Executor = "local",
         n_jobs: int = 1,
@@ -162,7 +160,6 @@ class AutoTransfer(SignalEstimator):
         self.n_seeds = n_seeds
         self.search_folds = search_folds
         self.rule = rule
-        self.refit = refit
         self.portraits = portraits
         self.engine = engine
         self.n_jobs = n_jobs

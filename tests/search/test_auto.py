@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import replace
 from multiprocessing import get_context
@@ -31,7 +32,7 @@ from autotransfer.errors import (
     SettingError,
     SmallCellWarning,
 )
-from autotransfer.search import BASELINE, Setting, Space
+from autotransfer.search import BASELINE, BASELINE_BY_CLASS, Setting, Space
 from autotransfer.search.asked import warn_idle
 from autotransfer.search.engine import Carried
 from autotransfer.search.problem import Problem, stored
@@ -185,6 +186,26 @@ def test_tpe_is_the_same_with_other_workers(tmp_path):
     searched = one.trials_.query("stage == 'search'")
     assert searched["setting"].nunique() == 10
     assert searched["strength"].nunique() > 4  # not those of the grid
+
+
+@pytest.mark.slow
+def test_conditional_censors_are_compared_with_a_baseline_that_has_their_batches(tmp_path):
+    space = Space(["mmd"], ["conditional"], {"mmd": [0.01, 0.02]})
+    with ThreadPoolExecutor(1) as pool:
+        auto = drive.auto(tmp_path / "run", space=space, n_folds=3, engine=pool, rule="oracle")
+        auto.fit(DATA.X, DATA.y, subject=DATA.subject)
+    names = [str(BASELINE), str(BASELINE_BY_CLASS)]
+    assert auto.candidates_["setting"].tolist()[:2] == names
+    assert auto.plan_.searched == 4
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    alike = Setting.from_json(results["chosen"]["setting"]).baseline
+    assert Setting.from_json(results["baseline"]["setting"]) == alike
+    # By class or not, the folds are the same and the batches are not.
+    scores = auto.trials_.query("measure.isna()").pivot(
+        index="fold", columns="setting", values="test"
+    )
+    assert len(scores) == 3
+    assert (scores[names[0]] != scores[names[1]]).any()
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autotransfer.errors import SettingError
-from autotransfer.search import BASELINE, Setting, Space
+from autotransfer.search import BASELINE, BASELINE_BY_CLASS, Setting, Space
 from autotransfer.search.selection import Scored
 from autotransfer.search.tpe import BATCH, suggest
 from autotransfer.search.trial import Trial
@@ -66,7 +66,7 @@ def test_impossible_spaces_are_refused_by_name(make, words):
 
 
 def test_settings_come_back_from_json():
-    for setting in [BASELINE, *Space().grid()]:
+    for setting in [*Space().baselines(), *Space().grid()]:
         assert Setting.from_json(setting.to_json()) == setting
 
 
@@ -94,8 +94,8 @@ def test_settings_share_their_seeds_and_folds_do_not():
     assert one.random_state("data") != Trial(BASELINE, 2, 5, 1, 40).random_state("data")
 
 
-def scored(setting, value, error=""):
-    return Scored(setting, 0, 0, {} if error else {"a": value}, {}, error)
+def scored(setting, value, error="", idle=False):
+    return Scored(setting, 0, 0, {} if error else {"a": value}, {}, error, idle=idle)
 
 
 def test_tpe_proposes_the_same_after_the_same_results():
@@ -126,3 +126,28 @@ def test_tpe_finds_what_is_good():
         ]
     share = [sum(s.setting.measure == "mmd" for s in part) for part in (found[:24], found[-24:])]
     assert share[1] > 2 * share[0]
+
+
+def test_tpe_is_not_drawn_to_settings_that_hardly_censor():
+    # They are little but the baseline, so they may score best; selection discards them.
+    space = Space()
+    found = []
+    for _ in range(10):
+        found += [
+            scored(s, 0.5 + 0.4 * (s.measure == "mmd"), idle=s.measure == "mmd")
+            for s in suggest(space, found, BATCH, seed=0)
+        ]
+    share = [sum(s.setting.measure == "mmd" for s in part) for part in (found[:24], found[-24:])]
+    assert share[1] <= share[0]
+
+
+def test_every_way_of_drawing_batches_has_its_baseline():
+    assert Space(["mmd"], ["marginal", "complementary"]).baselines() == [BASELINE]
+    assert Space(["mmd"], ["conditional"]).baselines() == [BASELINE, BASELINE_BY_CLASS]
+    for setting in Space().grid():
+        alike = setting.baseline
+        assert alike.measure is None
+        assert (alike.mode == "conditional") == (setting.mode == "conditional")
+    assert BASELINE_BY_CLASS.baseline == BASELINE_BY_CLASS
+    assert str(BASELINE_BY_CLASS) != str(BASELINE)
+    assert BASELINE_BY_CLASS.classifier_options() == {"measure": None, "mode": "conditional"}

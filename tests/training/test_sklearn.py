@@ -21,6 +21,7 @@ from torch import nn
 import autotransfer as at
 from autotransfer.data import TrialArray
 from autotransfer.errors import MissingSubjectError
+from autotransfer.training import settings
 
 QUICK = {
     "encoder_options": {"F1": 2, "kernel_length": 16},
@@ -99,6 +100,16 @@ def test_a_clone_has_equal_options_and_no_memory(data):
 
 def test_repr_shows_what_was_changed():
     assert repr(at.CensoredClassifier(patience=3)) == "CensoredClassifier(patience=3)"
+
+
+def test_the_hash_of_a_training_ignores_the_order_of_options():
+    hashes = {
+        settings.identity(
+            at.CensoredClassifier(encoder_options=dict(pairs)), "data", np.zeros(0, np.intp), 0
+        )
+        for pairs in ([("F1", 4), ("D", 2)], [("D", 2), ("F1", 4)])
+    }
+    assert len(hashes) == 1
 
 
 def test_fit_leaves_the_options_alone(data):

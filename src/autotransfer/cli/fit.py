@@ -44,8 +44,8 @@ def fit(
     validation: Annotated[
         str,
         typer.Option(
-            help="Subjects held out to validate: how many (1), which share (0.2), which ones "
-            "(ann,bob), or none.",
+            help="Subjects held out to tell how good the model is, and when to stop if there is a "
+            "patience: how many (1), which share (0.2), which ones (ann,bob), or none.",
             rich_help_panel=opt.TRAINING,
         ),
     ] = "1",
@@ -147,7 +147,7 @@ def _row(found: dict[str, Any]) -> dict[str, Any]:
         "epochs": found["epochs"],
         "best epoch": found["best_epoch"],
         "subjects trained on": len(found["training_subjects"]),
-        "subjects to stop by": ", ".join(map(str, found["validation_subjects"])) or "nobody",
+        "subjects that validate": ", ".join(map(str, found["validation_subjects"])) or "nobody",
         "their balanced accuracy": found["validation_balanced_accuracy"],
     }
 

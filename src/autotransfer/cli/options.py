@@ -78,12 +78,17 @@ MaxEpochs = Annotated[
 Patience = Annotated[
     int,
     typer.Option(
-        help="Epochs without a lower validation loss before it stops; 0 trains them all.",
+        help="Stop after so many epochs without a lower validation loss and keep the weights of "
+        "the least one; 0 trains all epochs and keeps the last weights.",
         rich_help_panel=TRAINING,
     ),
 ]
-LearningRate = Annotated[float, typer.Option(help="AdamW's.", rich_help_panel=TRAINING)]
-WeightDecay = Annotated[float, typer.Option(help="AdamW's.", rich_help_panel=TRAINING)]
+LearningRate = Annotated[
+    float, typer.Option(help="Learning rate of AdamW.", rich_help_panel=TRAINING)
+]
+WeightDecay = Annotated[
+    float, typer.Option(help="Weight decay of AdamW.", rich_help_panel=TRAINING)
+]
 WarmupEpochs = Annotated[
     int, typer.Option(help="First epochs without penalty.", rich_help_panel=TRAINING)
 ]

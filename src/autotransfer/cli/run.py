@@ -101,13 +101,6 @@ def run(
             rich_help_panel=opt.SEARCH,
         ),
     ] = "lower_quartile",
-    refit: Annotated[
-        str,
-        typer.Option(
-            help="Train the choice on all subjects (all), or hold one out to stop by (validation).",
-            rich_help_panel=opt.SEARCH,
-        ),
-    ] = "all",
     portraits: Annotated[
         bool,
         typer.Option(
@@ -193,7 +186,6 @@ def run(
         n_seeds=n_seeds,
         search_folds=search_folds,
         rule=rule,
-        refit=refit,
         portraits=portraits,
         engine=engine,
         n_jobs=n_jobs,

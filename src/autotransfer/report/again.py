@@ -68,8 +68,7 @@ def python(record: Record) -> str:
         ("n_seeds", 1),
         ("search_folds", 1),
     ):
-        # Identities of runs with the default have no search_folds.
-        if identity.get(name, default) != default:
+        if identity[name] != default:
             given[name] = repr(identity[name])
     if record.results is not None and record.results["rule"]["name"] != "lower_quartile":
         given["rule"] = repr(record.results["rule"]["name"])

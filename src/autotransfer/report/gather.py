@@ -166,16 +166,21 @@ class Record:
 
     @property
     def baseline(self) -> Method | None:
-        """The uncensored one."""
-        return next((m for m in self.methods if m.setting == BASELINE), None)
+        """The uncensored one, with the batches of what was chosen."""
+        wanted = BASELINE if self.results is None else self._chosen_setting.baseline
+        return next((m for m in self.methods if m.setting == wanted), None)
 
     @property
     def chosen(self) -> Method | None:
         """The chosen one; None unless the run is whole."""
         if self.results is None:
             return None
-        wanted = Setting.from_json(self.results["chosen"]["setting"])
-        return next((m for m in self.candidates if m.setting == wanted), None)
+        return next((m for m in self.candidates if m.setting == self._chosen_setting), None)
+
+    @property
+    def _chosen_setting(self) -> Setting:
+        assert self.results is not None
+        return Setting.from_json(self.results["chosen"]["setting"])
 
     @property
     def n_classes(self) -> int | None:
@@ -183,6 +188,11 @@ class Record:
         if self.about.get("classes"):
             return len(self.about["classes"])
         return None if self.confusion is None else len(self.confusion)
+
+    @property
+    def baseline_portrait(self) -> Portrait | None:
+        """The portrait of the baseline, if there is one."""
+        return None if self.baseline is None else self.portrait(self.baseline.setting)
 
     def portrait(self, setting: Setting, placebo: bool = False) -> Portrait | None:
         """Find the portrait of a method; the last one if there are several."""

@@ -15,7 +15,7 @@ from autotransfer.report.latent_figures import Leak
 from autotransfer.report.look import DARK, LIGHT, Look, drawing, to_png, to_svg
 from autotransfer.report.score_figures import Row
 from autotransfer.report.words import count, percent
-from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.setting import Setting
 
 SHOWN = 40
 """Most candidates in the picture of scores; the table has all."""
@@ -101,7 +101,7 @@ def role_of(record: Record, method: Method) -> str:
     """Tell what a method is: "chosen", "baseline", or neither."""
     if method is record.chosen:
         return "chosen"
-    return "baseline" if method.setting == BASELINE else ""
+    return "baseline" if method is record.baseline else ""
 
 
 def short_name(setting: Setting) -> str:
@@ -179,8 +179,8 @@ def _people(record: Record) -> Picture | None:
 def leaks(record: Record) -> list[Leak]:
     """Leakage of the latents that the report compares."""
     # While nothing is chosen the baseline is all that may be shown.
-    shown = {"baseline": record.portrait(BASELINE)}
-    if record.chosen is not None and record.chosen.setting != BASELINE:
+    shown = {"baseline": record.baseline_portrait}
+    if record.chosen is not None and record.chosen is not record.baseline:
         shown["chosen"] = record.portrait(record.chosen.setting)
         shown["placebo"] = record.portrait(record.chosen.setting, placebo=True)
     return [
@@ -241,11 +241,11 @@ def _curves(record: Record) -> Picture | None:
 
 def _maps(record: Record) -> Picture | None:
     maps = {}
-    before = record.portrait(BASELINE)
+    before = record.baseline_portrait
     if before is not None and before.points:
         maps["uncensored"] = before.points
     after = None if record.chosen is None else record.portrait(record.chosen.setting)
-    if after is not None and after.points and after.setting != BASELINE:
+    if after is not None and after.points and after is not before:
         maps["chosen"] = after.points
     if not maps:
         return None

@@ -157,9 +157,9 @@ def _search(record: Record) -> str:
 
 
 def _searched(record: Record) -> str:
-    # A budget may have cut them. Identities of runs with the default have no search_folds.
+    # A budget may have cut them.
     asked = record.identity if record.results is None else record.results["plan"]
-    return count(asked.get("search_folds", 1), "fold")
+    return count(asked["search_folds"], "fold")
 
 
 def _failures(record: Record) -> Html | None:

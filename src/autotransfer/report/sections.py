@@ -9,7 +9,6 @@ from autotransfer.report.answer import STUDY_ONLY, Answer
 from autotransfer.report.gather import Record
 from autotransfer.report.markup import Html, el
 from autotransfer.report.pictures import Drawn, shown_methods
-from autotransfer.search.setting import BASELINE
 
 
 def section(name: str, title: str, *parts: object) -> Html:
@@ -171,6 +170,6 @@ def confusion_section(record: Record, found: Mapping[str, Drawn]) -> Html:
 
 def _of_focus(record: Record) -> str:
     """Name the method that curves and confusion matrix are of."""
-    if record.focus is None or record.focus.setting == BASELINE:
+    if record.focus is None or record.focus.setting.measure is None:
         return "the uncensored baseline"
     return f"the chosen method, {record.focus.name}"

@@ -3,12 +3,13 @@
 from autotransfer.search.engine import ENGINES, make_engine
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.selection import RULES
-from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.setting import BASELINE, BASELINE_BY_CLASS, Setting
 from autotransfer.search.space import Space
 from autotransfer.search.tensorboard import write_tensorboard
 
 __all__ = [
     "BASELINE",
+    "BASELINE_BY_CLASS",
     "ENGINES",
     "RULES",
     "Entry",

@@ -59,8 +59,6 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         raise SettingError(
             f"strategy={estimator.strategy!r} is not known. Choose one of {some(STRATEGIES)}."
         )
-    if estimator.refit not in ("all", "validation"):
-        raise SettingError(f"refit={estimator.refit!r} is not known. Choose all or validation.")
     if estimator.space is not None and not isinstance(estimator.space, Space):
         raise SettingError(f"space must be a Space, not {estimator.space!r}.")
     for name in ("keep", "n_seeds", "search_folds"):
@@ -91,7 +89,6 @@ def wishes_of(estimator: Any, problem: Problem) -> Wishes:
         n_subjects=n_subjects,
         rule=estimator.rule,
         search_folds=estimator.search_folds,
-        validation=None if estimator.refit == "all" else 1,
         budget=None if estimator.budget is None else parse_budget(estimator.budget),
         seed=settings.seed(estimator.random_state),
     )
@@ -123,13 +120,14 @@ def warn_idle(base: CensoredClassifier, space: Space, n_classes: int) -> None:
 
 def identity_of(problem: Problem, wishes: Wishes) -> dict[str, Any]:
     """Say what may not differ when the folder of a run is used again."""
-    same = ("strategy", "n_settings", "prune", "keep", "n_folds", "n_seeds", "max_epochs", "seed")
+    same = (
+        *("strategy", "n_settings", "prune", "keep", "n_folds", "n_seeds", "search_folds"),
+        *("max_epochs", "seed"),
+    )
     return {
         "data": problem.fingerprint,
         "classifier": problem.identity,
         "space": wishes.space.to_json(),
         "budget": wishes.budget,
         **{name: getattr(wishes, name) for name in same},
-        # Not named where it is 1, so that runs from before there was a choice go on.
-        **({} if wishes.search_folds == 1 else {"search_folds": wishes.search_folds}),
     }

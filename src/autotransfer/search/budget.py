@@ -124,6 +124,8 @@ class Plan:
         Estimate for all of it, or 0 if nothing was measured.
     search_folds : int
         Folds on which the search tries every setting.
+    n_baselines : int
+        Uncensored settings: one, or two where conditional censors have batches of their own.
     """
 
     n_settings: int
@@ -133,6 +135,7 @@ class Plan:
     n_seeds: int
     seconds: float = 0.0
     search_folds: int = 1
+    n_baselines: int = 1
 
     @property
     def epochs(self) -> int:
@@ -141,8 +144,8 @@ class Plan:
 
     @property
     def searched(self) -> int:
-        """Trials of the search, with the baseline's."""
-        return (self.n_settings + 1) * self.search_folds
+        """Trials of the search, with the baselines'."""
+        return (self.n_settings + self.n_baselines) * self.search_folds
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -213,7 +216,7 @@ def candidates_guess(settings: Sequence[Setting], keep: int, costs: Costs) -> li
     chosen: list[Setting] = []
     for family in dict.fromkeys(s.family for s in settings):
         mine = sorted((s for s in settings if s.family == family), key=lambda s: costs.trial(s, 10))
-        n = 1 if family == "uncensored" else min(keep, len(mine))
+        n = len(mine) if family == "uncensored" else min(keep, len(mine))
         middle = mine[len(mine) // 2]
         chosen += [middle] * n
     return chosen
@@ -241,7 +244,7 @@ def fit_budget(
     workers : int
         Trials at once.
     ordered : callable
-        n -> the n settings a search would try, with the baseline first.
+        n -> the n settings a search would try, with the baselines first.
     costs : Costs
         Measured.
     most : Plan
@@ -286,7 +289,8 @@ def fit_budget(
         epochs = _most(lambda e, n=n: seconds(n, e) <= work, epochs, most.epochs)  # type: ignore[misc]
         seeds = _most(lambda s, n=n, e=epochs: seconds(n, e, s) <= work, 1, most.n_seeds)  # type: ignore[misc]
         wall = seconds(n, epochs, seeds) / workers
-        return Plan(n, rungs_of(epochs, prune), keep, n_folds, seeds, wall, search_folds)
+        rungs = rungs_of(epochs, prune)
+        return Plan(n, rungs, keep, n_folds, seeds, wall, search_folds, most.n_baselines)
     takes = costs.seconds + smallest / workers / (1 - SLACK)
     raise BudgetError(
         f"A budget of {duration(budget)} is too short for these data: the least that makes sense "

@@ -246,6 +246,6 @@ def scored(entry: Entry) -> Scored:
         trial.seed,
         entry.result["validation"]["subjects"],
         entry.result["test"]["subjects"],
-        adapted=entry.result.get("adapted", {}),  # records of earlier versions have none
+        adapted=entry.result["adapted"],
         idle=SmallCellWarning.__name__ in entry.result.get("warnings", ()),
     )

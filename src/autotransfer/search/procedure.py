@@ -104,9 +104,9 @@ class Procedure:
             if self.wishes.n_settings is not None:
                 n = plan.n_settings
             return self._climb(self.wishes.settings(n), plan)
-        found = self._climb([BASELINE], plan)
-        while len(found) <= plan.n_settings:
-            n = min(BATCH, plan.n_settings + 1 - len(found))
+        found = self._climb(self.wishes.space.baselines(), plan)
+        while (left := plan.n_settings + plan.n_baselines - len(found)) > 0:
+            n = min(BATCH, left)
             batch = suggest(self.wishes.space, found, n, self.wishes.seed)
             found += self._climb(batch, plan, all_of_them=True)
         return found
@@ -135,7 +135,10 @@ class Procedure:
         if known is not None:
             made = [Setting.from_json(given) for given in known["candidates"]]
             return Plan.from_json(known["plan"]), made
-        candidates = [BASELINE, *best_of_each(searched, plan.keep)]
+        censors = best_of_each(searched, plan.keep)
+        # Conditional censors are compared with a baseline that has their batches.
+        baselines = dict.fromkeys([BASELINE, *(censor.baseline for censor in censors)])
+        candidates = [*baselines, *censors]
         # From the record: pruning has dropped them before the last rung.
         tried = map(scored, self.ledger.entries("search"))
         idle = [one.setting for one in tried if one.idle]
@@ -196,11 +199,9 @@ class Procedure:
 
     def refit(self, choice: Choice, plan: Plan) -> None:
         """Train the chosen setting on everybody and write the model folder."""
-        epochs = plan.epochs
-        if self.wishes.validation is None:
-            epochs = self._typical_epoch(choice.setting)
+        epochs = self._typical_epoch(choice.setting)
         trial = Trial(choice.setting, 0, plan.n_folds, 0, epochs)
-        key = digest(["refit", self.identity, trial.to_json(), self.wishes.validation])
+        key = digest(["refit", self.identity, trial.to_json()])
         recorded = {entry.id for entry in self.ledger.entries("refit")}
         if key in recorded and self.folder.has_model(key):
             return
@@ -217,7 +218,7 @@ class Procedure:
     def _submit_refit(self, trial: Trial) -> dict[str, Any]:
         for attempt in range(TRIES):
             engine, handle = self.start()
-            future = engine.submit(refit, handle, trial.to_json(), self.wishes.validation)
+            future = engine.submit(refit, handle, trial.to_json())
             try:
                 found: dict[str, Any] = self.driver.result(future)
                 return found
@@ -231,7 +232,7 @@ class Procedure:
         """Put portraits on record of the baseline, of the choice, and of its placebo."""
         if self._portrait is None:
             return
-        wanted = [(BASELINE, False)]
+        wanted = [(choice.setting.baseline, False)]
         if choice.censors:
             wanted += [(choice.setting, False), (choice.setting, True)]
         known = self.ledger.ids("portrait")

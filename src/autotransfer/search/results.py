@@ -9,7 +9,7 @@ import pandas as pd
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
 from autotransfer.search.selection import Choice, Scored, by_subject, describe, lookup_rule
-from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.setting import Setting
 
 
 def candidate_table(choice: Choice, scored: list[Scored]) -> pd.DataFrame:
@@ -52,7 +52,7 @@ def summary(
         "whole": True,
         "rule": {"name": choice.rule, "is": rule.words, "for_study_only": rule.for_study_only},
         "chosen": of(choice.setting),
-        "baseline": of(BASELINE),
+        "baseline": of(choice.setting.baseline),
         "censors": choice.censors,
         "plan": plan.to_json() | {"seconds": None},
         "trials": len(entries),

@@ -17,7 +17,8 @@ class Setting:
     measure : str or None
         Measure of dependence; None is the uncensored baseline.
     mode : str
-        Mode; "marginal" for the baseline, which so has the batches of all but conditional censors.
+        Mode. It also says how batches are drawn: in those of "conditional" every person's trials
+        have their share of the classes. The uncensored baseline has either kind of batches.
     strength : float
         Weight of the penalty; 0 for the baseline.
     options : tuple of (str, value)
@@ -44,7 +45,7 @@ class Setting:
 
     def __str__(self) -> str:
         if self.measure is None:
-            return "uncensored"
+            return "uncensored, by class" if self.mode == "conditional" else "uncensored"
         words = [self.measure, self.mode, f"{self.strength:.4g}"]
         for name, value in self.options:
             words.append(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}")
@@ -54,6 +55,11 @@ class Setting:
     def family(self) -> str:
         """The measure's name, or "uncensored"."""
         return self.measure or "uncensored"
+
+    @property
+    def baseline(self) -> Setting:
+        """The uncensored setting with the same batches: what a censor is compared with."""
+        return BASELINE_BY_CLASS if self.mode == "conditional" else BASELINE
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -77,7 +83,7 @@ class Setting:
     def classifier_options(self) -> dict[str, Any]:
         """Options of `CensoredClassifier` that this setting stands for."""
         if self.measure is None:
-            return {"measure": None}
+            return {"measure": None, "mode": self.mode}
         return {
             "measure": self.measure,
             "mode": self.mode,
@@ -88,10 +94,13 @@ class Setting:
     def params(self) -> dict[str, Any]:
         """Flat values for dashboards."""
         if self.measure is None:
-            return {"measure": "uncensored"}
+            return {"measure": str(self)}
         named = {"measure": self.measure, "mode": self.mode, "strength": self.strength}
         return named | dict(self.options)
 
 
 BASELINE = Setting(None)
-"""No censoring: the candidate that every censor must beat."""
+"""No censoring: the candidate that every marginal or complementary censor must beat."""
+
+BASELINE_BY_CLASS = Setting(None, "conditional")
+"""No censoring, with the batches of conditional censors: the candidate that these must beat."""

@@ -17,7 +17,7 @@ import numpy as np
 from autotransfer.censoring import MEASURES, MODES, lookup_measure, lookup_mode
 from autotransfer.censoring.registry import make_censor
 from autotransfer.errors import SettingError, some
-from autotransfer.search.setting import Setting
+from autotransfer.search.setting import BASELINE, Setting
 
 SMALL = (1.0, 0.3, 0.1, 0.03, 0.01)
 LARGE = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -108,6 +108,11 @@ class Space:
             return tuple(self.options[measure]) or ({},)
         return _mige_options() if measure == "mige" else ({},)
 
+    def baselines(self) -> list[Setting]:
+        """Uncensored settings, one for each way of drawing batches."""
+        each = (Setting(None, mode).baseline for mode in self.modes)
+        return list(dict.fromkeys([BASELINE, *each]))
+
     def grid(self) -> Iterator[Setting]:
         """Walk over all settings, without the baseline."""
         for measure, mode in product(self.measures, self.modes):
@@ -141,7 +146,7 @@ class Space:
     def choices(self) -> dict[str, list[Any]]:
         """Give all words that a parameter of a setting can be: what a dashboard can compare by."""
         found: dict[str, list[Any]] = {
-            "measure": ["uncensored", *self.measures],
+            "measure": [*map(str, self.baselines()), *self.measures],
             "mode": list(self.modes),
         }
         for options in (o for measure in self.measures for o in self.options_of(measure)):

@@ -122,7 +122,7 @@ def status_of(folder: Path, ledger: Ledger) -> RunStatus:
         stage: [(Trial.from_json(e.definition), e.state) for e in ledger.each(stage)]
         for stage in ("search", "crossval")
     }
-    # By what defines a trial and not by its id: a run of an earlier protocol is still whole.
+    # By what defines a trial and not by its id, which needs the data's fingerprint.
     states = dict(recorded["search"] + recorded["crossval"])
     searched = [state for _, state in recorded["search"]]
     plan = ledger.plan("search")

@@ -113,9 +113,11 @@ def _known(space: Space, one: Scored) -> optuna.trial.FrozenTrial:
             kinds[full] = optuna.distributions.FloatDistribution(low, high, log=True)
     failed = bool(one.error)
     states = optuna.trial.TrialState
+    # Selection discards a setting that hardly censored: the sampler must not be drawn to it.
+    value = 0.0 if one.idle else float(np.mean(list(one.validation.values()) or [0.0]))
     return optuna.trial.create_trial(
         state=states.FAIL if failed else states.COMPLETE,
-        value=None if failed else float(np.mean(list(one.validation.values()))),
+        value=None if failed else value,
         params=params,
         distributions=kinds,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
-from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.setting import Setting
 from autotransfer.search.space import Space
 from autotransfer.training.progress import duration
 
@@ -33,8 +33,6 @@ class Wishes:
         Of selection.
     search_folds : int
         Folds on which the search tries every setting.
-    validation : int or None
-        Subjects that validate in the refit; None takes the epochs from the cross-validation.
     budget : float, optional
         Seconds.
     seed : int
@@ -52,13 +50,12 @@ class Wishes:
     n_subjects: int
     rule: str
     search_folds: int
-    validation: int | None
     budget: float | None
     seed: int
 
     def settings(self, n: int | None) -> list[Setting]:
-        """Baseline, and the n settings that a grid search would try."""
-        return [BASELINE, *self.space.spread(n, self.seed)]
+        """Baselines, and the n settings that a grid search would try."""
+        return [*self.space.baselines(), *self.space.spread(n, self.seed)]
 
     @property
     def most(self) -> int:
@@ -82,6 +79,7 @@ class Wishes:
             self.n_folds,
             self.n_seeds,
             search_folds=self.search_folds,
+            n_baselines=len(self.space.baselines()),
         )
 
 
@@ -93,8 +91,8 @@ def plan_for(wishes: Wishes, costs: Costs, budget: float, workers: int) -> Plan:
 
 
 def most_candidates(plan: Plan, wishes: Wishes) -> int:
-    """Count the settings that are cross-validated at most, with the baseline."""
-    return len(wishes.space.measures) * plan.keep + 1
+    """Count the settings that are cross-validated at most, with the baselines."""
+    return len(wishes.space.measures) * plan.keep + plan.n_baselines
 
 
 def n_trials(plan: Plan, wishes: Wishes) -> int:

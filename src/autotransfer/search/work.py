@@ -153,8 +153,8 @@ def curves(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
     }
 
 
-def refit(handle: Handle, given: dict[str, Any], validation: int | None) -> dict[str, Any]:
-    """Train the chosen setting on all subjects (but those that validate).
+def refit(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
+    """Train the chosen setting on all subjects.
 
     Returns
     -------
@@ -165,8 +165,8 @@ def refit(handle: Handle, given: dict[str, Any], validation: int | None) -> dict
     trial = Trial.from_json(given)
     start = time.perf_counter()
     seed = trial.random_state(problem.identity)
-    fold = hold_out(problem.subject, validation, seed)
-    clf = classifier(problem, trial, max_epochs=trial.epochs, validation=validation)
+    fold = hold_out(problem.subject, None, seed)
+    clf = classifier(problem, trial, max_epochs=trial.epochs, validation=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AutoTransferWarning)
         clf.fit_fold(problem.X, problem.codes, problem.classes, fold, seed, problem.fingerprint)

@@ -37,7 +37,7 @@ def fit_fold(
     data: str,
     log: TrainingLog | None = None,
 ) -> tuple[Network, Normaliser, Progress]:
-    """Train on ``fold.train``, stop by ``fold.validation``, look at nothing else.
+    """Train on ``fold.train``, validate on ``fold.validation``, look at nothing else.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def fit_fold(
     Returns
     -------
     network : Network
-        With the weights of the least validation loss.
+        With the last weights or, where there is a patience, those of the least validation loss.
     normaliser : Normaliser
         Fitted on the training subjects.
     progress : Progress

@@ -1,4 +1,4 @@
-"""The training loop: task loss, early stopping by validation subjects, checkpoints.
+"""The training loop: task loss, penalty, validation, checkpoints, and early stopping if asked for.
 
 Ours and not a library's because critics with their own optimisers, best-validation weights and
 bit-equal repeats are awkward in skorch and Lightning, whose loops also add 1 to 4 ms to a step
@@ -41,9 +41,9 @@ class LoopOptions:
     Parameters
     ----------
     learning_rate : float
-        Of the first epoch; that of epoch t is ``learning_rate / sqrt(t)``.
+        Learning rate of the first epoch; that of epoch t is ``learning_rate / sqrt(t)``.
     weight_decay : float
-        AdamW's.
+        Weight decay of AdamW.
     max_epochs : int
         Most epochs.
     patience : int, optional
@@ -61,10 +61,10 @@ class LoopOptions:
         Whether to show progress.
     """
 
-    learning_rate: float = 3e-3
-    weight_decay: float = 0.01
-    max_epochs: int = 500
-    patience: int | None = 30
+    learning_rate: float
+    weight_decay: float
+    max_epochs: int
+    patience: int | None = None
     seed: int = 0
     checkpoint: Path | None = None
     checkpoint_every: int = 10

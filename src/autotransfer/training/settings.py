@@ -201,7 +201,7 @@ def identity(estimator: Any, data: str, validation: npt.NDArray[np.intp], seed: 
         options["encoder"] = digest.hexdigest()
     parts = [data, seed, __version__, options, hashlib.sha256(validation.tobytes()).hexdigest()]
     # Addresses of functions and objects differ in every process that goes on with the run.
-    text = re.sub(r" at 0x[0-9A-Fa-f]+", "", json.dumps(parts, default=str))
+    text = re.sub(r" at 0x[0-9A-Fa-f]+", "", json.dumps(parts, default=str, sort_keys=True))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
