@@ -22,7 +22,7 @@ import evidence_tables
 import pool
 import report
 from autotransfer.training.adapt import PRIOR
-from autotransfer.training.trained import balanced_accuracy
+from autotransfer.training.classifier import balanced_accuracy
 from recordings import RECORDINGS, at_work, networks, training_parser
 
 TRIALS = (4, 8, 16, 32, 64)

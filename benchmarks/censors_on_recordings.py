@@ -96,7 +96,7 @@ def probe(
         warnings.simplefilter("ignore", at.AutoTransferWarning)
         for name in names:
             latent, label = parts[name]
-            result = at.leakage(
+            result = at.measure_leakage(
                 latent,
                 train.subject,
                 recording=train.recording,

@@ -84,7 +84,7 @@ def run(job: Job) -> dict[str, Any]:
     latents = {"z": z, "z1": z[:, : LATENT // 2], "z2": z[:, LATENT // 2 :]}
     wanted = ("z1", "z2") if job.mode == "complementary" else ("z",)
     found = {
-        name: at.leakage(latents[name], other.subject, label=label, random_state=job.seed)
+        name: at.measure_leakage(latents[name], other.subject, label=label, random_state=job.seed)
         for name in wanted
     }
     return {

@@ -20,7 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autotransfer.censoring import MEASURES, MODES
-from autotransfer.report.look import LIGHT, MARKERS, drawing, to_svg
+from autotransfer.report.theme import LIGHT, MARKERS, drawing, to_svg
 from evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from recordings import RECORDINGS
 from strength_tables import ESTIMATORS

@@ -22,7 +22,8 @@ from multiprocessing import get_context
 from typing import Any
 
 import report
-from autotransfer.search.engine import ONE_THREAD, make_engine
+from autotransfer.search.engines import make_engine
+from autotransfer.search.engines.base import ONE_THREAD
 
 WORKERS = 2
 GOALS = {"local": 1.05, "ray": 1.15}

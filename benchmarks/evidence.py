@@ -4,7 +4,7 @@ Runs AutoTransfer on each data set with the options that `benchmarks/baseline.py
 compares the chosen method with the baseline of the same run, person by person (protocol:
 docs/evidence.md). Killed, the same command goes on. `--csv FILE` gets every score (data set,
 setting, seed, fold, side, person), and all tables are made from that file. `--no-run` makes them
-without a training: from the seeds that are whole of a run that was stopped, else from the file
+without a training: from the seeds that are complete of a run that was stopped, else from the file
 alone; the table says how many seeds that were. `--peers FILE ...` takes the competitors' scores
 from what `benchmarks/peers/peers.py --json` wrote.
 """
@@ -22,8 +22,8 @@ import autotransfer as at
 import report
 from autotransfer.data import atomic
 from autotransfer.search.driver import scored
-from autotransfer.search.selection import Scored
-from autotransfer.search.setting import Setting
+from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
 from evidence_tables import RULE, Table, candidates, compare, goals, in_short, rules
 from recordings import RECORDINGS, network_options, read_options
@@ -56,7 +56,7 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
 
 
 def cross_validated(folder: Path) -> dict[Setting, list[Scored]]:
-    """Scores of every candidate on every fold, with the seeds that are whole."""
+    """Scores of every candidate on every fold, with the seeds that are complete."""
     _, ledger = open_run(folder)
     with ledger:
         seeds = {key(trial.to_json()): trial.seed for trial in crossval_trials(ledger) or ()}

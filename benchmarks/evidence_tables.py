@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from autotransfer.report.statistics import paired
-from autotransfer.search.selection import RULES
-from autotransfer.search.setting import BASELINE
+from autotransfer.search.settings.selection import RULES
+from autotransfer.search.settings.setting import BASELINE
 from report import Goal
 
 RULE = "lower_quartile"

@@ -21,9 +21,9 @@ import numpy as np
 import autotransfer as at
 import erm
 import report
-from autotransfer.search.asked import problem_of
-from autotransfer.search.setting import BASELINE
-from autotransfer.search.trial import Trial
+from autotransfer.search.options import problem_of
+from autotransfer.search.settings.setting import BASELINE
+from autotransfer.search.settings.trial import Trial
 from evidence import classifier_of
 from evidence_tables import UNCENSORED, Scores, Table, row
 from recordings import RECORDINGS, network_options, read_options, training_parser
@@ -43,7 +43,7 @@ def random_states(
     auto = at.AutoTransfer(classifier=classifier_of(data, options))
     problem = problem_of(auto, data.X, data.y, data.subject)
     return {
-        (fold, seed): Trial(BASELINE, fold, n_folds, seed, 1).random_state(problem.identity)
+        (fold, seed): Trial(BASELINE, fold, n_folds, seed, 1).random_state(problem.hash)
         for fold in range(n_folds)
         for seed in seeds
     }

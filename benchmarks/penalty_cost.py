@@ -25,9 +25,9 @@ from autotransfer.errors import KernelLengthWarning
 from autotransfer.estimation.kernels import rbf, square_distances
 from autotransfer.estimation.length_scale import median_beta
 from autotransfer.estimation.scores import score
+from autotransfer.training.loop import task_loss
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty
-from autotransfer.training.task_loss import task_loss
 
 SHAPES = [(16, 128, 64), (8, 200, 128)]
 SUBJECTS, CLASSES = 8, 2

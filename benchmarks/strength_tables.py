@@ -9,7 +9,7 @@ import numpy as np
 import optuna
 
 import evidence_tables
-from autotransfer.search.space import STRENGTHS
+from autotransfer.search.settings.space import STRENGTHS
 from censors import name_of
 from censors_on_recordings import PROBED
 from parts_of_people import beside, by_cell

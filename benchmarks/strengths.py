@@ -13,7 +13,7 @@ with it share, is on both sides. How large it is, is shown beside it: the baseli
 further seeds. Conditional censors have batches of their own, and so a baseline of their own; what
 the batches do alone is a table, too. Probes look for the person in the latents of the training
 subjects. Importances are Optuna's (fANOVA) over these trainings. Finished trainings are kept in
---keep FILE; `--no-run` makes the tables from the parts that are whole there.
+--keep FILE; `--no-run` makes the tables from the parts that are complete there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import autotransfer as at
 import pool
 import report
 from autotransfer.censoring import MODES
-from autotransfer.report.portrait import shuffled
+from autotransfer.search.portrait import shuffled
 from censors import CENSORS, name_of
 from censors_on_recordings import probe
 from parts_of_people import jobs, parts, parts_parser

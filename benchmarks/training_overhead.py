@@ -22,9 +22,9 @@ import autotransfer as at
 import report
 from autotransfer.errors import KernelLengthWarning
 from autotransfer.training import loop
+from autotransfer.training.loop import task_loss
 from autotransfer.training.network import Network
 from autotransfer.training.progress import EpochProgress
-from autotransfer.training.task_loss import task_loss
 
 SHAPES = [(8, 52), (8, 200), (16, 128), (61, 128)]
 GOAL = 1.10

@@ -23,8 +23,9 @@ ROOMS = {
     "autotransfer.encoder": "Signals to latents.",
     "autotransfer.estimation": "Tensor functions: no networks, no state.",
     "autotransfer.censoring": "Penalties that keep the subject out of the latent.",
+    "autotransfer.leakage": "What a latent tells about the person.",
     "autotransfer.search": "Settings, trials, ledger, engines, rules of selection.",
-    "autotransfer.report": "What a run found, and what latents give away.",
+    "autotransfer.report": "What came of a run, on one page.",
 }
 # Public by their names in a registry, or for their options.
 MORE = {
@@ -35,7 +36,11 @@ MORE = {
         "pairmmd.PairMMD",
         "began.BEGAN",
     ],
-    "autotransfer.search": ["engine.ExecutorEngine", "local.LocalEngine", "ray_engine.RayEngine"],
+    "autotransfer.search": [
+        "engines.executor.ExecutorEngine",
+        "engines.local.LocalEngine",
+        "engines.ray.RayEngine",
+    ],
 }
 ERRORS = """
 ## Errors and warnings
@@ -47,7 +52,7 @@ would expect; every warning from `AutoTransferWarning`.
 .. automodule:: autotransfer.errors
    :members:
    :member-order: bysource
-   :exclude-members: some
+   :exclude-members: join_some
 ```
 """
 

@@ -57,7 +57,7 @@ def train(measure: str | None, epochs: int = 30) -> float:
     with torch.no_grad():
         z = encoder(torch.from_numpy(more.X[:]).flatten(1))
         right = (classifier(z).argmax(1).numpy() == more.y_code).mean()
-    found = at.leakage(z.numpy(), more.subject, probes=("linear",)).best.accuracy
+    found = at.measure_leakage(z.numpy(), more.subject, probes=("linear",)).best.accuracy
     print(f"{measure or 'uncensored'}: task {right:.2f}, subject {found} (chance 0.167)")
     return found.value
 

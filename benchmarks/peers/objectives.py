@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from autotransfer.training.task_loss import task_loss
+from autotransfer.training.loop import task_loss
 
 WARMUP_STEPS = 500
 

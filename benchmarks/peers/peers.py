@@ -24,7 +24,7 @@ from peer_work import Job, run
 
 import pool
 import report
-from autotransfer.search.selection import RULES
+from autotransfer.search.settings.selection import RULES
 from recordings import RECORDINGS, network_options, read_options
 
 RULE = RULES["lower_quartile"]

@@ -16,13 +16,12 @@ from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.splits import hold_out
 from autotransfer.encoder.registry import make_encoder
-from autotransfer.training import settings
+from autotransfer.training import options as training_options
 from autotransfer.training.feed import Feed
 from autotransfer.training.given import check_given
-from autotransfer.training.loop import LoopOptions, _Run
+from autotransfer.training.loop import LoopOptions, _Run, class_weights
 from autotransfer.training.network import Network
 from autotransfer.training.progress import EpochProgress
-from autotransfer.training.task_loss import class_weights
 
 MEMORY = 4 * 2**30
 
@@ -47,7 +46,7 @@ def fit(
         The same, ready to predict.
     """
     given = check_given(X, y, subject)
-    seed = settings.seed(clf.random_state)
+    seed = training_options.seed(clf.random_state)
     fold = hold_out(given.subject, clf.validation, seed)
     _, channels, times = given.X.shape
     with torch.random.fork_rng(devices=[]):
@@ -60,7 +59,7 @@ def fit(
     batches = SubjectBatches(
         given.codes,
         fold.subject,
-        *settings.batch_shape(clf, len(given.classes)),
+        *training_options.batch_shape(clf, len(given.classes)),
         trials=fold.train,
         by_class=False,  # as the uncensored baseline has them
         seed=seed,
@@ -68,7 +67,7 @@ def fit(
     options = LoopOptions(
         learning_rate=clf.learning_rate,
         weight_decay=clf.weight_decay,
-        max_epochs=settings.epochs(clf, len(fold.train)),
+        max_epochs=training_options.epochs(clf, len(fold.train)),
         patience=clf.patience,
         seed=seed,
     )

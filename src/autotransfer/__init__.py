@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from autotransfer.encoder import EEGNet
     from autotransfer.errors import AutoTransferError, AutoTransferWarning
-    from autotransfer.report import leakage
+    from autotransfer.leakage import measure_leakage
     from autotransfer.training import CensoredClassifier
 
 __all__ = [
@@ -34,10 +34,10 @@ __all__ = [
     "__version__",
     "check",
     "combine",
-    "leakage",
     "load",
     "make_leak",
     "make_subjects",
+    "measure_leakage",
 ]
 
 # Rooms are opened when somebody asks for what is in them: `autotransfer --help` needs no torch.
@@ -55,11 +55,11 @@ _ROOMS = {
     ),
     "encoder": ("EEGNet",),
     "errors": ("AutoTransferError", "AutoTransferWarning"),
-    "report": ("leakage",),
+    "leakage": ("measure_leakage",),
     "training": ("CensoredClassifier",),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
-_OTHERS = ("censoring", "estimation", "search")
+_OTHERS = ("censoring", "estimation", "report", "search")
 
 
 def __getattr__(name: str) -> Any:

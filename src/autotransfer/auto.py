@@ -17,23 +17,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from autotransfer.errors import BudgetError
 from autotransfer.report import write_report
-from autotransfer.report.again import given_options
-from autotransfer.report.portrait import portrait
+from autotransfer.report.reproduce import given_options
 from autotransfer.search import results
-from autotransfer.search.asked import identity_of, problem_of, wishes_of
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
 from autotransfer.search.ledger import Ledger
+from autotransfer.search.options import problem_of, run_definition, run_options_of
 from autotransfer.search.problem import Problem
 from autotransfer.search.procedure import Procedure
+from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder, trial_table
-from autotransfer.search.show import Show
-from autotransfer.search.space import Space
+from autotransfer.search.settings.space import Space
+from autotransfer.search.settings.trial import digest
 from autotransfer.search.starter import Starter
 from autotransfer.search.tensorboard import write_tensorboard
-from autotransfer.search.trial import digest
-from autotransfer.training import CensoredClassifier, settings
+from autotransfer.training import CensoredClassifier
+from autotransfer.training import options as training_options
 from autotransfer.training.given import SignalEstimator
 
 
@@ -98,7 +98,7 @@ class AutoTransfer(SignalEstimator):
     random_state : int
         Seed of everything.
     verbose : bool
-        Show progress with the time left.
+        RunProgress progress with the time left.
 
     Attributes
     ----------
@@ -182,32 +182,32 @@ class AutoTransfer(SignalEstimator):
             The person each trial comes from.
         """
         problem = problem_of(self, X, y, subject)
-        wishes = wishes_of(self, problem)
-        identity = identity_of(problem, wishes)
-        path = Path("autotransfer-runs") / digest(identity)[:12] if self.out is None else self.out
+        wishes = run_options_of(self, problem)
+        definition = run_definition(problem, wishes)
+        path = Path("autotransfer-runs") / digest(definition)[:12] if self.out is None else self.out
         folder = RunFolder(Path(path).expanduser().resolve())
         storage = self.storage or folder.ledger
         stop = Stop()
-        show = Show(bool(self.verbose), heartbeat=folder.heartbeat)
+        show = RunProgress(bool(self.verbose), heartbeat=folder.heartbeat)
         with contextlib.ExitStack() as stack:
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
             choices = wishes.space.choices()
-            ledger = stack.enter_context(Ledger(storage, digest(identity), choices=choices))
-            folder.claim(identity, self._about(problem))
+            ledger = stack.enter_context(Ledger(storage, digest(definition), choices=choices))
+            folder.claim(definition, self._about(problem))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(self._starter(problem, folder))
-            driver = Driver(ledger, start, problem.identity, show, stop)
+            driver = Driver(ledger, start, problem.hash, show, stop)
             procedure = Procedure(
                 wishes,
-                problem.identity,
+                problem.hash,
                 folder,
                 ledger,
                 start,
                 show,
                 driver,
-                portrait if self.portraits else None,
+                bool(self.portraits),
             )
             choice, scored, plan = procedure.run()
             entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]
@@ -255,13 +255,13 @@ class AutoTransfer(SignalEstimator):
         """
         problem = problem_of(self, X, y, subject)
         given = [None if budget is None else parse_budget(budget) for budget in budgets]
-        starter, show = self._starter(problem, None), Show(bool(self.verbose))
-        return forecast(problem, wishes_of(self, problem), starter, show, given)
+        starter, show = self._starter(problem, None), RunProgress(bool(self.verbose))
+        return forecast(problem, run_options_of(self, problem), starter, show, given)
 
     def _about(self, problem: Problem) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""
         return {
-            **settings.versions(),
+            **training_options.versions(),
             "classifier": given_options(self.classifier),
             "shape": list(problem.X.shape),
             "classes": [str(c) for c in problem.classes],

@@ -124,7 +124,7 @@ class RunMismatchError(AutoTransferError, ValueError):
 
 
 class RunStoppedError(AutoTransferError, RuntimeError):
-    """A run was stopped before it was whole; the same call goes on with it."""
+    """A run was stopped before it was complete; the same call goes on with it."""
 
 
 class BudgetError(AutoTransferError, ValueError):
@@ -132,7 +132,7 @@ class BudgetError(AutoTransferError, ValueError):
 
 
 class IncompleteResultsError(AutoTransferError, RuntimeError):
-    """A result was asked of a run that is not whole."""
+    """A result was asked of a run that is not complete."""
 
 
 class AutoTransferWarning(UserWarning):
@@ -171,14 +171,14 @@ class LatentExplosionWarning(TrainingWarning):
     """The latent grew without bounds under a penalty."""
 
 
-def some(items: Sequence[object], limit: int = 8) -> str:
+def join_some(items: Sequence[object], limit: int = 8) -> str:
     """Write a list for a message: the first few items and how many there are in all.
 
     Examples
     --------
-    >>> some([3, 1, 2])
+    >>> join_some([3, 1, 2])
     '3, 1, 2'
-    >>> some(range(100), limit=3)
+    >>> join_some(range(100), limit=3)
     '0, 1, 2, ... (100 in all)'
     """
     shown = ", ".join(str(item) for item in items[:limit])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from autotransfer.data import atomic
-from autotransfer.data.store_format import read_store
+from autotransfer.data.sources.store_format import read_store
 
 N_SUBJECTS, N_TRIALS = 101, 400  # 100 subjects train, one validates
 SHAPE = (N_SUBJECTS * N_TRIALS, 64, 2000)

@@ -39,7 +39,7 @@ def probe(measure, subject, **options):
         verbose=False,
         **options,
     ).fit(DATA.X, DATA.y, subject=subject)
-    found = at.leakage(clf.transform(OTHER.X), OTHER.subject, probes=("linear",))
+    found = at.measure_leakage(clf.transform(OTHER.X), OTHER.subject, probes=("linear",))
     return found.best.accuracy.value, clf.score(OTHER.X, OTHER.y)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import strengths
-from autotransfer.report.look import LIGHT, drawing, to_svg
+from autotransfer.report.theme import LIGHT, drawing, to_svg
 from drawings import DRAWINGS, RESULTS, curves, gains, known_and_new, mark, methods
 from evidence_tables import UNCENSORED, Table, compare
 

@@ -12,8 +12,8 @@ import autotransfer as at
 import erm
 import own_batches
 import recordings
-from autotransfer.search.selection import Scored, choose
-from autotransfer.search.setting import BASELINE, Setting
+from autotransfer.search.settings.selection import Scored, choose
+from autotransfer.search.settings.setting import BASELINE, Setting
 from evidence import classifier_of, cross_validated, csv_rows, names_of, of_whole_seeds, put
 from evidence_tables import (
     QUARTILE,

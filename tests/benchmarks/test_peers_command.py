@@ -12,7 +12,7 @@ from peer_work import Job
 
 import autotransfer as at
 import peers
-from autotransfer.data.npz import write_npz
+from autotransfer.data.sources.npz import write_npz
 from recordings import network_options
 
 SETTINGS = ({"strength": 1.0}, {"strength": 0.1}, {"strength": 10.0})

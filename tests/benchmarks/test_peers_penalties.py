@@ -10,7 +10,7 @@ from objectives import IRM, Batch, GroupDRO, Pooled, VREx, irm_penalty, subject_
 from torch.nn import functional
 
 from autotransfer.censoring import make_censor
-from autotransfer.training.task_loss import task_loss
+from autotransfer.training.loop import task_loss
 
 WEIGHTS = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
 

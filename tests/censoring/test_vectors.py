@@ -16,7 +16,7 @@ from autotransfer.estimation.cells import Cells
 from autotransfer.estimation.kernels import rbf, square_distances
 from autotransfer.estimation.length_scale import median_beta
 from autotransfer.estimation.mmd import block_sums, mmd_weights, pair_weights, usable_pairs
-from autotransfer.training.task_loss import class_weights
+from autotransfer.training.loop import class_weights
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "vectors"
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4}

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import autotransfer as at
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.cli.app import app
-from autotransfer.cli.careful import EXIT_CODES
+from autotransfer.cli.errors import EXIT_CODES
 from autotransfer.data import NORMALISERS
-from autotransfer.report.probes import PROBES
+from autotransfer.leakage.probes import PROBES
 from autotransfer.search import ENGINES, RULES
 
 COMMANDS = ["inspect", "run", "status", "report", "fit", "predict", "leakage", "export", "datasets"]

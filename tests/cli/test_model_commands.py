@@ -143,7 +143,7 @@ def test_leakage_is_that_of_python_in_all_parts(study, fitted):
     options = ["--probes", "linear", "--n-folds", 3]
     told = json.loads(call("leakage", model, study, *options, "--json").stdout)
     assert list(told) == ["z", "z1", "z2"]
-    expected = at.leakage(clf.transform(data.X), data.subject, probes=["linear"], n_folds=3)
+    expected = at.measure_leakage(clf.transform(data.X), data.subject, probes=["linear"], n_folds=3)
     assert told["z"] == json.loads(json.dumps(expected.to_dict()))
     done = call("leakage", model, study, *options)
     assert str(expected.best.accuracy) in done.stdout
@@ -167,7 +167,7 @@ def test_export_onnx(fitted, tmp_path):
 
 
 def test_datasets_are_those_of_the_catalogue():
-    from autotransfer.data.catalogue import catalogue
+    from autotransfer.data.sources.catalogue import catalogue
 
     rows = catalogue()
     told = json.loads(call("datasets", "--json").stdout)

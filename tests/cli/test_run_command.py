@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import small
 
 from autotransfer.cli.app import app
-from autotransfer.cli.out import working
+from autotransfer.cli.output import working
 from autotransfer.errors import AutoTransferError
 from autotransfer.search.status import read_status
 
@@ -77,10 +77,10 @@ def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     killed = read_status(out)
-    assert not killed.whole
+    assert not killed.complete
     assert sum(stage.done for stage in killed.stages) < small.TRIALS
     done = call("status", out, "--check", "--json", code=3)
-    assert json.loads(done.stdout)["whole"] is False
+    assert json.loads(done.stdout)["complete"] is False
     assert "no model yet" in call("predict", out, study, code=1).stderr
 
     process = small.start(*given)
@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
     assert said.splitlines()[-1].startswith("Stopped: ")
     assert "same call goes on" in said
     assert printed == ""
-    assert not read_status(out).whole
+    assert not read_status(out).complete
 
     done = small.call(*given)
     assert done.returncode == 0, done.stderr
@@ -120,9 +120,9 @@ def test_json_stands_alone_on_stdout(undisturbed):
 def test_the_commands_that_read_a_run(study, undisturbed, tmp_path):
     out, _ = undisturbed
     told = json.loads(call("status", out, "--json").stdout)
-    assert told["whole"] is True
+    assert told["complete"] is True
     assert [stage["done"] for stage in told["stages"]] == [3, 9]
-    assert "The run is whole." in call("status", out).stdout
+    assert "The run is complete." in call("status", out).stdout
     done = call("report", out, "--out", tmp_path / "page.html", "--check")
     assert done.stdout == f"{tmp_path / 'page.html'}\n"
     assert (tmp_path / "page.html").is_file()

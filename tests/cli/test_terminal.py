@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import small
 
-from autotransfer.cli.heat import heat_map
-from autotransfer.search.show import Show
-from autotransfer.training.live import LiveView
+from autotransfer.cli.heat_map import heat_map
+from autotransfer.search.progress import RunProgress
+from autotransfer.training.progress import LiveView
 
 COLUMNS, LINES = 80, 24
 
@@ -135,7 +135,7 @@ def test_a_view_is_never_wider_than_the_terminal(width):
 
 
 def test_a_log_is_told_in_plain_lines(capsys):
-    with Show(True, every=0.0) as show:
+    with RunProgress(True, every=0.0) as show:
         show.stage("search", 2, ())
         show.running(1)
         show.tick()

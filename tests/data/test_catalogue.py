@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from autotransfer.data import catalogue, load
+from autotransfer.data import load
+from autotransfer.data.sources import catalogue
 from autotransfer.errors import MissingExtraError, SettingError, SourceError, UnknownSubjectError
 
 OURS = ["inria-ern:FOLDER", "faces-basic:FOLDER"]
@@ -74,8 +75,8 @@ def moabb(tmp_path_factory):
 def test_the_figures_are_those_of_moabb(moabb):
     import moabb.datasets
 
-    from autotransfer.data.catalogue import SEE_PAGE
-    from autotransfer.data.moabb_name import suitable_paradigm
+    from autotransfer.data.sources.catalogue import SEE_PAGE
+    from autotransfer.data.sources.moabb_name import suitable_paradigm
 
     for row in catalogue()[:-2]:
         dataset = getattr(moabb.datasets, row.name.partition(":")[2])()

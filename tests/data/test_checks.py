@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from autotransfer.data import checks
 from autotransfer.data.checks import check
+from autotransfer.data.checks.findings import ERRORS, WARNINGS, Report, error, warning
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.findings import ERRORS, WARNINGS, Report, error, warning
 from autotransfer.data.synthetic import make_subjects
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import (

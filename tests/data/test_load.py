@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.load import load
-from autotransfer.data.npz import write_npz
-from autotransfer.data.store import write_store
+from autotransfer.data.sources.load import load
+from autotransfer.data.sources.npz import write_npz
+from autotransfer.data.sources.store import write_store
 from autotransfer.errors import SettingError, ShapeError, SourceError
 
 X = np.arange(40, dtype=np.float32).reshape(4, 2, 5)
@@ -157,7 +157,7 @@ def test_a_moabb_dataset_needs_a_paradigm():
 def test_finding_out_imports_no_extra():
     code = """
 import sys
-from autotransfer.data.load import load
+from autotransfer.data.sources.load import load
 load(([[[1.0, 2.0]]], ["a"], [1]))
 try:
     load(object())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autotransfer.data.mne_source import from_mne
+from autotransfer.data.sources.mne import from_mne
 from autotransfer.errors import (
     ChannelMismatchError,
     DataWarning,

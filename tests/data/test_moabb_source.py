@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from autotransfer.data.load import load
-from autotransfer.data.moabb_source import from_moabb
+from autotransfer.data.sources.load import load
+from autotransfer.data.sources.moabb import from_moabb
 from autotransfer.errors import (
     MissingExtraError,
     SettingError,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.npz import read_npz, write_npz
+from autotransfer.data.sources.npz import read_npz, write_npz
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import DtypeError, LabelError, SamplingRateError, ShapeError, SourceError
 

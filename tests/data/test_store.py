@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.store import StoreWriter, read_store, write_store
+from autotransfer.data.sources.store import StoreWriter, read_store, write_store
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import (
     ChannelMismatchError,
@@ -237,7 +237,7 @@ def test_writing_does_not_hold_the_signals_in_memory(tmp_path):
 WRITE_FOR_EVER = """
 import itertools, sys
 import numpy as np
-from autotransfer.data.store import StoreWriter
+from autotransfer.data.sources.store import StoreWriter
 path, small = sys.argv[1], sys.argv[2] == "small"
 for k in itertools.count(1):
     with StoreWriter(path, overwrite=True) as writer:

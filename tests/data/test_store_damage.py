@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.store import read_store, write_store
+from autotransfer.data.sources.store import read_store, write_store
 from autotransfer.errors import ShapeError, SourceError
 
 

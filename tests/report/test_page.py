@@ -17,15 +17,15 @@ from scipy import stats
 
 from autotransfer.errors import SourceError
 from autotransfer.report import write_report
-from autotransfer.report.again import python
-from autotransfer.report.answer import answer
-from autotransfer.report.gather import gather
+from autotransfer.report.record import gather
+from autotransfer.report.reproduce import python
 from autotransfer.report.run_sections import run_section, settings_section
-from autotransfer.search.asked import identity_of, problem_of, wishes_of
+from autotransfer.report.summary import answer
 from autotransfer.search.entry import Entry
 from autotransfer.search.ledger import Ledger
+from autotransfer.search.options import problem_of, run_definition, run_options_of
 from autotransfer.search.run_folder import RunFolder
-from autotransfer.search.trial import digest
+from autotransfer.search.settings.trial import digest
 
 pytestmark = pytest.mark.slow
 
@@ -167,12 +167,12 @@ def test_what_unlabelled_trials_are_worth_is_told(whole_run):
 
 def test_the_folds_of_the_search_are_told(whole_run):
     record = gather(whole_run)
-    asked = record.identity | {"search_folds": 4}
+    asked = record.definition | {"search_folds": 4}
     cut_down = record.results | {"plan": record.results["plan"] | {"search_folds": 3}}
     for changes, folds in (
         ({}, "1 fold"),
-        ({"identity": asked, "results": None}, "4 folds"),
-        ({"identity": asked, "results": cut_down}, "3 folds"),  # a budget did not let it have 4
+        ({"definition": asked, "results": None}, "4 folds"),
+        ({"definition": asked, "results": cut_down}, "3 folds"),  # a budget did not let it have 4
     ):
         told = type(record)(**vars(record) | changes)
         assert f", on {folds};" in words(f"<body>{run_section(told, None)}")
@@ -219,14 +219,14 @@ def test_the_call_to_run_it_again_is_this_run(whole_run):
     exec(call, names)
     auto = names["auto"]
     problem = problem_of(auto, X, y, subject)
-    identity = identity_of(problem, wishes_of(auto, problem))
-    saved = json.loads(RunFolder(whole_run).run.read_text())["identity"]
-    assert json.loads(json.dumps(identity)) == saved
+    definition = run_definition(problem, run_options_of(auto, problem))
+    saved = json.loads(RunFolder(whole_run).run.read_text())["definition"]
+    assert json.loads(json.dumps(definition)) == saved
 
 
 def test_failures_are_shown(whole_run, tmp_path):
     run = cut(whole_run, tmp_path / "part", "crossval", 1)
-    saved = json.loads(RunFolder(run).run.read_text())["identity"]
+    saved = json.loads(RunFolder(run).run.read_text())["definition"]
     (number,) = (n for n, name in stages(whole_run).items() if name == "crossval")
     last = [log for log in journal(whole_run) if log.get("study_id") == number][-1]["user_attrs"]
     error = "Traceback (most recent call last):\n  ...\nValueError: <i>bad</i> weather\n"

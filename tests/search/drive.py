@@ -1,6 +1,6 @@
 """A run as a user's script would make it, for tests that kill it: ``drive.py FOLDER [OPTIONS]``.
 
-Prints ``done`` when the run is whole. Options are those of `AutoTransfer`, as JSON.
+Prints ``done`` when the run is complete. Options are those of `AutoTransfer`, as JSON.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ import work
 from autotransfer.errors import EngineError, LedgerError, RunStoppedError
 from autotransfer.search import BASELINE, Ledger, Setting, make_engine
 from autotransfer.search.driver import TRIES, Driver, Stop
-from autotransfer.search.show import Show
-from autotransfer.search.trial import Trial
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.trial import Trial
 
 TRIALS = [
     Trial(setting, fold, 8, 0, 10)
@@ -42,7 +42,7 @@ def run(tmp_path):
         ):
             handle = made.put(str(tmp_path / "traces"))
             driver = Driver(
-                ledger, lambda: (made, handle), "data", Show(False), stop or Stop(), function
+                ledger, lambda: (made, handle), "data", RunProgress(False), stop or Stop(), function
             )
             try:
                 return driver.run("search", trials), ledger.entries("search")
@@ -131,7 +131,7 @@ def test_asked_once_it_finishes_what_runs_and_twice_it_stops(run):
 def test_control_c_is_heard_in_the_main_thread_and_given_back(capfd):
     before = signal.getsignal(signal.SIGINT)
     stop = Stop()
-    with stop.listening(Show(True)):
+    with stop.listening(RunProgress(True)):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
@@ -146,7 +146,9 @@ def test_control_c_is_heard_in_the_main_thread_and_given_back(capfd):
 def test_a_ledger_that_cannot_be_written_stops_the_run(tmp_path):
     with make_engine("local", 1) as engine, Ledger(tmp_path / "ledger", "run") as ledger:
         handle = engine.put(str(tmp_path))
-        driver = Driver(ledger, lambda: (engine, handle), "data", Show(False), Stop(), work.fine)
+        driver = Driver(
+            ledger, lambda: (engine, handle), "data", RunProgress(False), Stop(), work.fine
+        )
         ledger.close()
         with pytest.raises(LedgerError):
             driver.run("search", TRIALS[:2])
@@ -160,7 +162,9 @@ def test_an_engine_that_is_broken_stops_the_run_and_fails_no_trial(tmp_path):
         Ledger(tmp_path / "ledger", "run") as ledger,
     ):
         handle = engine.put(str(tmp_path))
-        driver = Driver(ledger, lambda: (engine, handle), "data", Show(False), Stop(), work.faulty)
+        driver = Driver(
+            ledger, lambda: (engine, handle), "data", RunProgress(False), Stop(), work.faulty
+        )
         with pytest.raises(EngineError, match="local"):
             driver.run("search", [t for t in TRIALS if t.fold in (1, 6, 7)])
         assert all(entry.state == "done" for entry in ledger.entries("search"))

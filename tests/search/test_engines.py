@@ -26,7 +26,8 @@ from autotransfer.errors import (
     TrialTimeoutError,
     WorkerDiedError,
 )
-from autotransfer.search.engine import ExecutorEngine, make_engine
+from autotransfer.search.engines import make_engine
+from autotransfer.search.engines.executor import ExecutorEngine
 
 PATIENCE = 120  # seconds; machines that run tests are busy
 
@@ -247,7 +248,7 @@ def test_limits_that_an_executor_cannot_keep_are_named():
     with ThreadPoolExecutor(1) as pool:
         with pytest.warns(AutoTransferWarning, match="time_limit and memory_limit cannot be kept"):
             make_engine(pool, time_limit=3, memory_limit=10**9)
-        assert make_engine(pool, files=False).files is False
+        assert make_engine(pool, shares_filesystem=False).shares_filesystem is False
 
 
 @pytest.mark.parametrize(

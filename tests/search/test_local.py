@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from autotransfer.errors import EngineError, WorkerDiedError
-from autotransfer.search.local import LocalEngine
+from autotransfer.search.engines.local import LocalEngine
 
 PATIENCE = 120  # seconds; machines that run tests are busy
 LINUX = sys.platform.startswith("linux")
@@ -170,7 +170,7 @@ def test_a_memory_limit_below_what_a_worker_needs_is_refused():
 
 DRIVER = """
 import hashlib, os, sys, time
-from autotransfer.search.local import LocalEngine
+from autotransfer.search.engines.local import LocalEngine
 
 TASKS = {
     "idle": (os.getpid,),
@@ -227,7 +227,7 @@ def test_workers_go_with_a_driver_that_ends_without_shutdown(tmp_path):
 
 UNGUARDED = """
 import os
-from autotransfer.search.local import LocalEngine
+from autotransfer.search.engines.local import LocalEngine
 
 with LocalEngine(2) as engine:
     print(engine.submit(os.getpid).result())

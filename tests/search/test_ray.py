@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from autotransfer.errors import EngineError, SettingError, WorkerDiedError
-from autotransfer.search.engine import make_engine
+from autotransfer.search.engines import make_engine
 
 pytestmark = [
     pytest.mark.slow,
@@ -169,7 +169,7 @@ def test_ray_that_dies_while_idle_is_started_anew(started):
 
 DRIVER = """
 import hashlib, time
-from autotransfer.search.engine import make_engine
+from autotransfer.search.engines import make_engine
 
 if __name__ == "__main__":
     engine = make_engine("ray", 2)

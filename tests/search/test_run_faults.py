@@ -183,9 +183,9 @@ def test_postgres_stopped_and_started(tmp_path, undisturbed, postgres_server, da
 
 
 def run_name(out):
-    from autotransfer.search.trial import digest
+    from autotransfer.search.settings.trial import digest
 
-    return digest(json.loads((out / "run.json").read_text())["identity"])
+    return digest(json.loads((out / "run.json").read_text())["definition"])
 
 
 def test_a_partial_run_is_never_reported_as_whole(tmp_path):

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from autotransfer.errors import IncompleteResultsError, SettingError
 from autotransfer.search import BASELINE, RULES, Setting
-from autotransfer.search.selection import Scored, best_of_each, choose, over_folds, promoted
+from autotransfer.search.settings.selection import (
+    Scored,
+    best_of_each,
+    choose,
+    over_folds,
+    promoted,
+)
 
 MMD, ADV = Setting.of("mmd", "marginal", 3), Setting.of("adversary", "conditional", 0.1)
 CANDIDATES = [BASELINE, MMD, ADV]
@@ -175,10 +181,10 @@ def test_the_best_of_each_measure_are_kept():
 def test_what_could_not_be_censored_is_passed_over():
     """The best of all, but of most trials a batch has too few to censor."""
     found = searched((BASELINE, 0.5), (mmd(1), 0.9), (mmd(2), 0.1), (ADV, 0.9))
-    found[1], found[3] = (replace(found[i], idle=True) for i in (1, 3))
+    found[1], found[3] = (replace(found[i], small_cells=True) for i in (1, 3))
     assert best_of_each(found, 1) == [mmd(2)]
     assert promoted(found, 4, 1) == [BASELINE, mmd(2)]
-    on_two_folds = over_folds([replace(found[1], idle=False, fold=1), *found])
+    on_two_folds = over_folds([replace(found[1], small_cells=False, fold=1), *found])
     assert best_of_each(on_two_folds, 1) == [mmd(2)]
 
 

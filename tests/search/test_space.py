@@ -6,9 +6,9 @@ import pytest
 
 from autotransfer.errors import SettingError
 from autotransfer.search import BASELINE, BASELINE_BY_CLASS, Setting, Space
-from autotransfer.search.selection import Scored
-from autotransfer.search.tpe import BATCH, suggest
-from autotransfer.search.trial import Trial
+from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.tpe import BATCH, suggest
+from autotransfer.search.settings.trial import Trial
 
 
 def test_the_grid_is_table_two():
@@ -94,8 +94,8 @@ def test_settings_share_their_seeds_and_folds_do_not():
     assert one.random_state("data") != Trial(BASELINE, 2, 5, 1, 40).random_state("data")
 
 
-def scored(setting, value, error="", idle=False):
-    return Scored(setting, 0, 0, {} if error else {"a": value}, {}, error, idle=idle)
+def scored(setting, value, error="", small_cells=False):
+    return Scored(setting, 0, 0, {} if error else {"a": value}, {}, error, small_cells=small_cells)
 
 
 def test_tpe_proposes_the_same_after_the_same_results():
@@ -134,7 +134,7 @@ def test_tpe_is_not_drawn_to_settings_that_hardly_censor():
     found = []
     for _ in range(10):
         found += [
-            scored(s, 0.5 + 0.4 * (s.measure == "mmd"), idle=s.measure == "mmd")
+            scored(s, 0.5 + 0.4 * (s.measure == "mmd"), small_cells=s.measure == "mmd")
             for s in suggest(space, found, BATCH, seed=0)
         ]
     share = [sum(s.setting.measure == "mmd" for s in part) for part in (found[:24], found[-24:])]

@@ -15,17 +15,17 @@ from autotransfer.errors import SourceError
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Ledger
 from autotransfer.search.run_folder import RunFolder
+from autotransfer.search.settings.trial import digest
 from autotransfer.search.status import read_status
-from autotransfer.search.trial import digest
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A run of which nothing but the plan is on record."""
     files = RunFolder(tmp_path / "run")
-    identity = {"data": "a", "classifier": "b"}
-    files.claim(identity, {"storage": None})
-    with Ledger(files.ledger, digest(identity)) as ledger:
+    definition = {"data": "a", "classifier": "b"}
+    files.claim(definition, {"storage": None})
+    with Ledger(files.ledger, digest(definition)) as ledger:
         ledger.write_plan("search", {"plan": Plan(4, (10,), 1, 3, 1).to_json(), "costs": None})
     return files
 
@@ -48,7 +48,7 @@ def test_what_is_planned_and_done(folder):
     search, crossval = status.stages
     assert (search.planned, search.done, search.failed) == (5, 0, 0)
     assert crossval.planned is None
-    assert not status.whole
+    assert not status.complete
     assert json.loads(json.dumps(status.to_json()))["stages"][0]["planned"] == 5
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch import nn
 
 from autotransfer import CensoredClassifier, make_subjects
-from autotransfer.training.task_loss import class_weights, task_loss
+from autotransfer.training.loop import class_weights, task_loss
 
 
 def example(seed, n=50, n_classes=4):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import SettingError, join_some
 from autotransfer.estimation.cells import Cells
 
 
@@ -95,7 +95,7 @@ class Measure(nn.Module):
 def choose(name: str, value: Any, options: tuple[str, ...]) -> str:
     """Check an option that is one of several words."""
     if value not in options:
-        raise SettingError(f"{name}={value!r} is not known. Choose one of {some(options)}.")
+        raise SettingError(f"{name}={value!r} is not known. Choose one of {join_some(options)}.")
     return str(value)
 
 

@@ -13,7 +13,7 @@ from autotransfer.censoring.mige import MIGE
 from autotransfer.censoring.mmd import MMD
 from autotransfer.censoring.modes import Censor, Complementary, Conditional, Marginal
 from autotransfer.censoring.pairmmd import PairMMD
-from autotransfer.named import check_options, lookup
+from autotransfer.registry import check_options, lookup
 
 MEASURES: dict[str, type[Measure]] = {
     "adversary": Adversary,

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from autotransfer._version import __version__
-from autotransfer.cli.careful import EXIT_CODES, INTERRUPTED, careful
 from autotransfer.cli.datasets import datasets
+from autotransfer.cli.errors import EXIT_CODES, INTERRUPTED, careful
 from autotransfer.cli.export import export
 from autotransfer.cli.fit import fit
 from autotransfer.cli.inspect_data import inspect_data
-from autotransfer.cli.leak import leak
+from autotransfer.cli.leakage import leak
 from autotransfer.cli.predict import predict
 from autotransfer.cli.run import run
 from autotransfer.cli.status import report, status

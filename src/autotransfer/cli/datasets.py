@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from autotransfer.cli.options import Json
-from autotransfer.cli.out import print_json, print_table
+from autotransfer.cli.output import print_json, print_table
 
 
 def datasets(as_json: Json = False) -> None:
@@ -16,7 +16,7 @@ def datasets(as_json: Json = False) -> None:
       autotransfer datasets
       autotransfer inspect moabb:Kalunga2016
     """
-    from autotransfer.data.catalogue import catalogue
+    from autotransfer.data.sources.catalogue import catalogue
 
     rows = [asdict(row) for row in catalogue()]
     if as_json:

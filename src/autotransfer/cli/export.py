@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotransfer.cli.model import load_model
-from autotransfer.cli.options import Model
+from autotransfer.cli.options import Model, load_model
 
 
 def export(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotransfer.cli import options as opt
-from autotransfer.cli.out import print_json, print_table, working
+from autotransfer.cli.output import print_json, print_table, working
 
 if TYPE_CHECKING:
     from autotransfer.data import SubjectDataset

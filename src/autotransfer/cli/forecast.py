@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from autotransfer.cli.out import print_json, print_table, tell
+from autotransfer.cli.output import print_json, print_table, tell
 
 if TYPE_CHECKING:
     from autotransfer.search.forecast import Forecast

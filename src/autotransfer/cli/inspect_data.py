@@ -9,13 +9,13 @@ import typer
 
 from autotransfer.cli import options as opt
 from autotransfer.cli.forecast import print_forecasts
-from autotransfer.cli.heat import heat_map
-from autotransfer.cli.out import console, print_json, tell, working
+from autotransfer.cli.heat_map import heat_map
+from autotransfer.cli.output import console, print_json, tell, working
 from autotransfer.errors import AutoTransferError
 
 if TYPE_CHECKING:
     from autotransfer.data import Report, SubjectDataset
-    from autotransfer.report import Leakage
+    from autotransfer.leakage import Leakage
     from autotransfer.search.forecast import Forecast
 
 BUDGETS = (None, "1h")
@@ -137,7 +137,7 @@ def _probe(data: SubjectDataset, findings: Report) -> Leakage | str:
     """Probe the raw signals; or say why not."""
     if findings.errors:
         return "Mend the errors above first."
-    from autotransfer.report.signal_probe import signal_leakage
+    from autotransfer.leakage.signals import signal_leakage
 
     try:
         with working("probing the signals"):

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autotransfer.errors import SettingError
+from autotransfer.errors import IncompleteResultsError, SettingError, SourceError
 
 if TYPE_CHECKING:
     from autotransfer.data import SubjectDataset
@@ -39,7 +40,7 @@ Model = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Check = Annotated[bool, typer.Option("--check", help="Exit with 3 if the run is not whole.")]
+Check = Annotated[bool, typer.Option("--check", help="Exit with 3 if the run is not complete.")]
 Storage = Annotated[
     str | None,
     typer.Option(
@@ -194,3 +195,31 @@ def _numbers(given: Any, name: str) -> list[float]:
 def sampling_rate(given: float | None, data: SubjectDataset) -> float | None:
     """Take the rate that was given, else that of the data."""
     return data.sfreq if given is None else given
+
+
+if TYPE_CHECKING:
+    from autotransfer.training import CensoredClassifier
+
+
+def load_model(given: str) -> CensoredClassifier:
+    """Load the chosen model of a run, or a model folder."""
+    from autotransfer.search.run_folder import RunFolder
+    from autotransfer.training import CensoredClassifier
+    from autotransfer.training.model_folder import MANIFEST
+
+    path = Path(given).expanduser()
+    files = RunFolder(path)
+    if files.run.is_file():
+        if not files.model.is_dir():
+            raise IncompleteResultsError(
+                f"The run in {path} has no model yet: it is not complete. Give the same "
+                f"`autotransfer run` command again, which goes on with it; `autotransfer status "
+                f"{path}` says how far it is."
+            )
+        path = files.model
+    elif not (path / MANIFEST).is_file():
+        raise SourceError(
+            f"{path} is neither a run nor a model. Give the --out of `autotransfer run`, or the "
+            "--model of `autotransfer fit` (a folder that save() made)."
+        )
+    return CensoredClassifier.load(path)

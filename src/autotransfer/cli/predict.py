@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autotransfer.cli.model import load_model
-from autotransfer.cli.options import Data, Json, Model
-from autotransfer.cli.out import print_json, print_table, say, working
+from autotransfer.cli.options import Data, Json, Model, load_model
+from autotransfer.cli.output import print_json, print_table, say, working
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +76,7 @@ def predict(
 def _load(data: str) -> tuple[TrialArray | Any, SubjectDataset | None]:
     """Load signals, and their labels if there are any."""
     from autotransfer.data import load
-    from autotransfer.data.npz import read_signals
+    from autotransfer.data.sources.npz import read_signals
 
     path = Path(data).expanduser()
     if path.suffix.lower() == ".npz" and path.is_file():

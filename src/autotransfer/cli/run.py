@@ -9,7 +9,7 @@ import typer
 
 from autotransfer.cli import options as opt
 from autotransfer.cli.forecast import print_forecasts
-from autotransfer.cli.out import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autotransfer.cli.careful import STOPPED
+from autotransfer.cli.errors import STOPPED
 from autotransfer.cli.options import Check, Json, Run, Storage
-from autotransfer.cli.out import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from autotransfer.search.status import RunStatus
@@ -31,12 +31,12 @@ def status(run: Run, storage: Storage = None, check: Check = False, as_json: Jso
     else:
         print_table([_row(stage) for stage in found.stages])
         print(_words(found))
-    if check and not found.whole:
+    if check and not found.complete:
         raise typer.Exit(STOPPED)
 
 
 def _row(stage: Any) -> dict[str, Any]:
-    from autotransfer.search.show import STAGES
+    from autotransfer.search.progress import STAGES
 
     return {
         "stage": STAGES[stage.name],
@@ -49,10 +49,10 @@ def _row(stage: Any) -> dict[str, Any]:
 def _words(found: RunStatus) -> str:
     from autotransfer.training.progress import duration
 
-    if found.whole:
-        return "The run is whole."
+    if found.complete:
+        return "The run is complete."
     if not found.alive:
-        return "The run is not whole, and nobody works on it: give the same command again."
+        return "The run is not complete, and nobody works on it: give the same command again."
     left = "" if found.left is None else f"; this stage takes about {duration(found.left)} more"
     return f"The run goes on{left}."
 
@@ -74,7 +74,7 @@ def report(
 ) -> None:
     """Write the report of a run, one HTML page, and print its path.
 
-    The page of a run that is not whole says so.
+    The page of a run that is not complete says so.
 
     [bold]Examples[/bold]
 
@@ -85,10 +85,10 @@ def report(
         from autotransfer.report import write_report
         from autotransfer.search.status import read_status
 
-        whole = read_status(Path(run), storage).whole
+        complete = read_status(Path(run), storage).complete
         page = write_report(Path(run), out, storage=storage, assets=assets)
-    if not whole:
-        say("The run is not whole, and its report says so.")
+    if not complete:
+        say("The run is not complete, and its report says so.")
     print(page)
-    if check and not whole:
+    if check and not complete:
         raise typer.Exit(STOPPED)

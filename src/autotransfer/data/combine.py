@@ -18,7 +18,7 @@ from autotransfer.errors import (
     SamplingRateError,
     ShapeError,
     SubjectError,
-    some,
+    join_some,
 )
 
 
@@ -144,7 +144,7 @@ def _one_montage(parts: list[SubjectDataset], channels: str | Sequence[str] | No
         wanted = list(dict.fromkeys(name for part in parts for name in part.channels))
     lacking = [tuple(name for name in wanted if name not in names) for names in have]
     offer = (
-        f'All have {some(common, 80)}: use channels="common" to keep these.'
+        f'All have {join_some(common, 80)}: use channels="common" to keep these.'
         if common
         else "No channel name is in all of them: give the channels the same names first."
     )
@@ -153,7 +153,7 @@ def _one_montage(parts: list[SubjectDataset], channels: str | Sequence[str] | No
         for missing, part in zip(lacking, parts, strict=True):
             groups.setdefault(missing, []).append(part)
         who = "; ".join(
-            f"{_people(members)} without {some(missing)}"
+            f"{_people(members)} without {join_some(missing)}"
             for missing, members in groups.items()
             if missing
         )
@@ -172,7 +172,7 @@ def _no_subject_twice(parts: list[SubjectDataset]) -> None:
                 twice[name] = (seen[name], number)
             seen.setdefault(name, number)
     if twice:
-        where = some([f"{name} (data sets {a} and {b})" for name, (a, b) in twice.items()])
+        where = join_some([f"{name} (data sets {a} and {b})" for name, (a, b) in twice.items()])
         raise SubjectError(
             f"The same subject id stands in two data sets: {where}. If it is the same person, say "
             "same_subjects=True; if not, give each person an id of their own."
@@ -227,4 +227,4 @@ def _grouped(parts: list[SubjectDataset], key: Callable[[SubjectDataset], Any]) 
 
 def _people(parts: list[SubjectDataset]) -> str:
     names = list(dict.fromkeys(name for part in parts for name in part.subject_names))
-    return f"subject{'s' if len(names) > 1 else ''} {some(names)}"
+    return f"subject{'s' if len(names) > 1 else ''} {join_some(names)}"

@@ -27,7 +27,7 @@ from autotransfer.errors import (
     LabelError,
     ShapeError,
     UnknownSubjectError,
-    some,
+    join_some,
 )
 
 
@@ -184,7 +184,8 @@ class SubjectDataset:
         missing = [name for name in names if name not in self.channels]
         if missing:
             raise ShapeError(
-                f"No channel named {some(missing)}. The channels are: {some(self.channels, 80)}."
+                f"No channel named {join_some(missing)}. The channels are: "
+                f"{join_some(self.channels, 80)}."
             )
         where = [self.channels.index(name) for name in names]
         return SubjectDataset(
@@ -230,7 +231,7 @@ def _member(values: Labels, wanted: Iterable[Any], known: Labels, what: str) -> 
     missing = not_among(ids, known)
     if missing:
         error = UnknownSubjectError if what == "subject" else LabelError
-        raise error(f"No {what} {some(missing)}. Known: {some(known.tolist(), 40)}.")
+        raise error(f"No {what} {join_some(missing)}. Known: {join_some(known.tolist(), 40)}.")
     mask: npt.NDArray[Any] = np.isin(values, np.asarray(ids, dtype=known.dtype))
     return mask
 

@@ -23,7 +23,7 @@ from autotransfer.data.validate import (
     require_finite,
     require_real,
 )
-from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, some
+from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, join_some
 
 Float64 = npt.NDArray[np.float64]
 
@@ -43,7 +43,9 @@ _EPS = float(np.finfo(np.float32).eps)
 def lookup_normaliser(kind: str) -> str:
     """Return `kind` if there is such a normaliser; else raise an error that lists them."""
     if not isinstance(kind, str) or kind not in NORMALISERS:
-        raise SettingError(f"No normaliser {kind!r}. Choose one of: {some(list(NORMALISERS))}.")
+        raise SettingError(
+            f"No normaliser {kind!r}. Choose one of: {join_some(list(NORMALISERS))}."
+        )
     return kind
 
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from autotransfer.data.trials import Index
 from autotransfer.data.validate import as_labels, as_seed, not_among
-from autotransfer.errors import FoldError, MissingSubjectError, SubjectLeakageError, some
+from autotransfer.errors import FoldError, MissingSubjectError, SubjectLeakageError, join_some
 
 Labels = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ class Fold:
                 both = np.intersect1d(people[one], people[other])
                 if len(both):
                     raise SubjectLeakageError(
-                        f"Subject {some(both.tolist())} would be in {one} and in {other}. A "
+                        f"Subject {join_some(both.tolist())} would be in {one} and in {other}. A "
                         "subject may stand on one side only: split by subject, for instance with "
                         "SubjectFolds."
                     )
@@ -118,7 +118,7 @@ class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
         if len(ids) < 3:
             raise FoldError(
                 f"Folds need at least 3 subjects (one to train on, one to validate, one to test), "
-                f"but there are {len(ids)}: {some(ids.tolist())}."
+                f"but there are {len(ids)}: {join_some(ids.tolist())}."
             )
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 3 <= n <= len(ids):
             raise FoldError(
@@ -241,8 +241,8 @@ def hold_out(subject: Any, validation: Any, random_state: int | None = None) -> 
         missing = not_among(wanted, ids)
         if missing:
             raise FoldError(
-                f"Validation subject {some(missing)} is not in the data. The subjects are: "
-                f"{some(ids.tolist(), 40)}."
+                f"Validation subject {join_some(missing)} is not in the data. The subjects are: "
+                f"{join_some(ids.tolist(), 40)}."
             )
         chosen = np.asarray(wanted, dtype=ids.dtype)
     held = np.isin(subject, chosen)

@@ -20,7 +20,7 @@ from autotransfer.errors import (
     SettingError,
     ShapeError,
     SubjectError,
-    some,
+    join_some,
 )
 
 Labels = npt.NDArray[Any]
@@ -77,11 +77,12 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         kinds = sorted({type(value).__name__ for value in array.tolist()})
         if any(kind not in ("str", "int", "float", "bool", "str_") for kind in kinds):
             raise DtypeError(
-                f"{name} holds values of type {some(kinds)}. Use numbers or strings, one kind."
+                f"{name} holds values of type {join_some(kinds)}. Use numbers or strings, one kind."
             )
         if len(kinds) > 1 and "str" in kinds:
             raise DtypeError(
-                f"{name} mixes {some(kinds)}, so its values cannot be ordered. Use one kind, for "
+                f"{name} mixes {join_some(kinds)}, so its values cannot be ordered. Use one kind, "
+                "for "
                 f"instance {name} = [str(v) for v in {name}]."
             )
         array = np.array(array.tolist())
@@ -91,7 +92,8 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         bad = np.flatnonzero(~np.isfinite(array))
         if len(bad):
             raise error(
-                f"{name} is NaN or infinite for trials {some(bad.tolist())}. Label these trials "
+                f"{name} is NaN or infinite for trials {join_some(bad.tolist())}. Label these "
+                "trials "
                 "or leave them out."
             )
     if name == "y" and array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
@@ -115,7 +117,7 @@ def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
         if masked.any():
             trials = np.unique(np.nonzero(masked)[0]).tolist() if masked.ndim else []
             raise DtypeError(
-                f"{name} is a masked array with masked values in trials {some(trials)}. Leave "
+                f"{name} is a masked array with masked values in trials {join_some(trials)}. Leave "
                 f"these trials out, or put numbers there with {name}.filled(value)."
             )
         values = values.data
@@ -160,10 +162,12 @@ def require_finite(block: npt.NDArray[Any], start: int = 0, subject: Labels | No
     if not len(trials):
         return
     numbers = np.unique(trials) + start
-    whose = "" if subject is None else f" of subject {some(np.unique(subject[numbers]).tolist())}"
+    whose = (
+        "" if subject is None else f" of subject {join_some(np.unique(subject[numbers]).tolist())}"
+    )
     raise NonFiniteDataError(
-        f"X contains {what} (as float32): trials {some(numbers.tolist())}{whose}, channels "
-        f"{some(np.unique(channels).tolist())}. Leave these trials out, or {advice}."
+        f"X contains {what} (as float32): trials {join_some(numbers.tolist())}{whose}, channels "
+        f"{join_some(np.unique(channels).tolist())}. Leave these trials out, or {advice}."
     )
 
 
@@ -182,7 +186,7 @@ def as_trial_numbers(trials: Any, n_trials: int) -> Index:
         raise DtypeError("trials must be a mask, a slice or a list of trial numbers.")
     outside = array[(array < -n_trials) | (array >= n_trials)]
     if len(outside):
-        raise ShapeError(f"No trials numbered {some(outside.tolist())}: there are {n_trials}.")
+        raise ShapeError(f"No trials numbered {join_some(outside.tolist())}: there are {n_trials}.")
     return array.astype(np.intp) % n_trials
 
 
@@ -245,7 +249,9 @@ def as_channel_names(channels: Sequence[str] | None, n_channels: int) -> list[st
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ShapeError(f"Channel names must differ, but {some(twice)} stands more than once.")
+        raise ShapeError(
+            f"Channel names must differ, but {join_some(twice)} stands more than once."
+        )
     return names
 
 
@@ -270,5 +276,5 @@ def as_names(names: Any, ids: Labels, what: str) -> list[str]:
     if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < len(listed):
         return [listed[i] for i in ids.tolist()]
     raise ShapeError(
-        f"{what} has {len(listed)} names, but the data have {len(ids)}: {some(ids.tolist())}."
+        f"{what} has {len(listed)} names, but the data have {len(ids)}: {join_some(ids.tolist())}."
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from torch import Tensor
 
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import SettingError, join_some
 
 State = dict[str, Tensor]
 
@@ -140,11 +140,12 @@ def _check_names(state: Mapping[str, Tensor], wanted: Iterable[str], what: str) 
     missing = [name for name in names if name not in state]
     if missing:
         raise SettingError(
-            f"This is not the {what}: it lacks {some(missing)}. It has {some(list(state))}."
+            f"This is not the {what}: it lacks {join_some(missing)}. It has "
+            f"{join_some(list(state))}."
         )
     others = [name for name in state if name not in names]
     if others:
         raise SettingError(
-            f"The {what} has entries that have no counterpart: {some(others)}. Hand over the "
+            f"The {what} has entries that have no counterpart: {join_some(others)}. Hand over the "
             "state dict of the EEGNet alone."
         )

@@ -11,8 +11,8 @@ from torch import nn
 
 from autotransfer.encoder.eegnet import EEGNet
 from autotransfer.encoder.wrap import latent_length, wrap
-from autotransfer.errors import SettingError, some
-from autotransfer.named import check_options, lookup
+from autotransfer.errors import SettingError, join_some
+from autotransfer.registry import check_options, lookup
 
 ENCODERS: dict[str, Callable[..., nn.Module]] = {"eegnet": EEGNet}
 """Encoders that can be asked for by name: called with ``(n_channels, n_times, **options)``."""
@@ -75,7 +75,8 @@ def make_encoder(
             )
     else:
         raise SettingError(
-            f"An encoder is a name ({some(sorted(ENCODERS))}), a torch nn.Module, or a function "
+            f"An encoder is a name ({join_some(sorted(ENCODERS))}), a torch nn.Module, or a "
+            "function "
             f"(n_channels, n_times) that makes one; not a {type(spec).__name__}."
         )
     said = getattr(module, "n_latent", None)

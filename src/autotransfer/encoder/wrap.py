@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import SettingError, join_some
 
 OUTPUT = "output"
 """Value of `latent` that means the output of the module itself."""
@@ -179,7 +179,7 @@ def wrap(
     if latent not in (None, OUTPUT, *names):
         near = get_close_matches(str(latent), names, n=5, cutoff=0.4) or names
         raise SettingError(
-            f"The module has no layer {latent!r}. Names like it: {some(near)}. {_NAME_ANOTHER}"
+            f"The module has no layer {latent!r}. Names like it: {join_some(near)}. {_NAME_ANOTHER}"
         )
     encoder = LatentOf(module, latent)
     if n_channels is not None and n_times is not None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import SettingError, join_some
 
 Scale = Tensor | float
 """β: a number, or a tensor that broadcasts against the distances."""
@@ -144,7 +144,7 @@ KERNELS: dict[str, Kernel] = {
 def lookup_kernel(name: str) -> Kernel:
     """Return the kernel of that name, or raise an error that lists the names."""
     if not isinstance(name, str) or name not in KERNELS:
-        raise SettingError(f"No kernel {name!r}. Choose one of: {some(list(KERNELS))}.")
+        raise SettingError(f"No kernel {name!r}. Choose one of: {join_some(list(KERNELS))}.")
     return KERNELS[name]
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from autotransfer.errors import SettingError, some
+from autotransfer.errors import SettingError, join_some
 from autotransfer.estimation.perplexity import precisions
 
 LengthScale = str | float
@@ -224,7 +224,7 @@ def check_length_scale(length_scale: LengthScale) -> LengthScale:
     ):
         return float(length_scale)
     raise SettingError(
-        f"No length scale {length_scale!r}. Choose one of: {some(list(LENGTH_SCALES))}; or a "
+        f"No length scale {length_scale!r}. Choose one of: {join_some(list(LENGTH_SCALES))}; or a "
         "positive number, the length itself."
     )
 

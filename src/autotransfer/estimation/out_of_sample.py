@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from autotransfer.errors import SettingError, ShapeError, some
+from autotransfer.errors import SettingError, ShapeError, join_some
 from autotransfer.estimation.filters import (
     nu_weights,
     solve_shifted,
@@ -143,7 +143,7 @@ def score_at(
     if estimator not in EXTENSIONS:
         raise SettingError(
             f"{estimator!r} knows the score at the samples alone. Estimators for other points: "
-            f"{some(list(EXTENSIONS))}."
+            f"{join_some(list(EXTENSIONS))}."
         )
     if length_scale == "tsne":
         raise SettingError(

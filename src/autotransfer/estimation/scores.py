@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from autotransfer.errors import SettingError, ShapeError, some
+from autotransfer.errors import SettingError, ShapeError, join_some
 from autotransfer.estimation import filters
 from autotransfer.estimation.curl_free import curl_free, nu_curlfree, tikhonov_curlfree
 from autotransfer.estimation.filters import Count, positive_part
@@ -60,7 +60,7 @@ def lookup_score(name: str) -> Estimator:
     """Return the score estimator of that name, or raise an error that lists the names."""
     if not isinstance(name, str) or name not in SCORES:
         raise SettingError(
-            f"No score estimator {name!r}. Choose one of: {some(list(SCORES), limit=20)}."
+            f"No score estimator {name!r}. Choose one of: {join_some(list(SCORES), limit=20)}."
         )
     return SCORES[name]
 

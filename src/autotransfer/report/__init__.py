@@ -1,7 +1,5 @@
-"""Report: what came of a run, and what a model's latents give away, in numbers to be checked."""
+"""Report: what came of a run, on one page."""
 
-from autotransfer.report.leakage import leakage
-from autotransfer.report.leakage_result import Estimate, Leakage, ProbeScore
 from autotransfer.report.write import write_report
 
-__all__ = ["Estimate", "Leakage", "ProbeScore", "leakage", "write_report"]
+__all__ = ["write_report"]

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from autotransfer.report.look import MARKERS, Look, new_figure
-from autotransfer.report.words import short
+from autotransfer.report.formatting import short
+from autotransfer.report.theme import MARKERS, Look, new_figure
 
 ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
 """Methods whose latents are probed, with their markers."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotransfer.report.gather import Record
+from autotransfer.report.formatting import people, percent
 from autotransfer.report.markup import Html, el
 from autotransfer.report.pictures import Drawn, leaks
+from autotransfer.report.record import Record
 from autotransfer.report.sections import figure, section
-from autotransfer.report.words import people, percent
 
 
 def leakage_section(record: Record, found: Mapping[str, Drawn]) -> Html:
@@ -26,7 +26,7 @@ def leakage_section(record: Record, found: Mapping[str, Drawn]) -> Html:
         why = (
             "This run made no portraits of its latents (portraits=False, or a version before "
             "them), so leakage was not measured."
-            if record.whole
+            if record.complete
             else "Leakage is measured at the end of a run; this one is not there yet."
         )
         unprobed = sorted(

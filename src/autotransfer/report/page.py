@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from autotransfer._version import __version__
-from autotransfer.report.answer import answer
-from autotransfer.report.gather import Record
 from autotransfer.report.leakage_section import leakage_section
 from autotransfer.report.markup import Html, el
 from autotransfer.report.pictures import Drawn, stamp_of
+from autotransfer.report.record import Record
 from autotransfer.report.run_sections import again_section, run_section, settings_section
 from autotransfer.report.sections import (
     answer_section,
@@ -21,6 +20,7 @@ from autotransfer.report.sections import (
     scores_section,
     training_section,
 )
+from autotransfer.report.summary import answer
 
 LINKS = {
     "answer": "Answer",
@@ -54,7 +54,7 @@ def page(record: Record, found: Mapping[str, Drawn], assets: str | None = None) 
         f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
     stamp = stamp_of(record)
-    title = f"{'PARTIAL: ' if not record.whole else ''}{record.name}: AutoTransfer report"
+    title = f"{'PARTIAL: ' if not record.complete else ''}{record.name}: AutoTransfer report"
     head = el(
         "head",
         el("meta", charset="utf-8"),

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from autotransfer.report import latent_figures, score_figures, tables
-from autotransfer.report.gather import Method, Record
+from autotransfer.report.formatting import count, percent
 from autotransfer.report.latent_figures import Leak
-from autotransfer.report.look import DARK, LIGHT, Look, drawing, to_png, to_svg
+from autotransfer.report.record import Method, Record
 from autotransfer.report.score_figures import Row
-from autotransfer.report.words import count, percent
-from autotransfer.search.setting import Setting
+from autotransfer.report.theme import DARK, LIGHT, Look, drawing, to_png, to_svg
+from autotransfer.search.settings.setting import Setting
 
 SHOWN = 40
 """Most candidates in the picture of scores; the table has all."""
@@ -73,8 +73,8 @@ def draw(picture: Picture, png: bool) -> Drawn:
 
 
 def stamp_of(record: Record) -> str:
-    """Say what must stand on every picture of a run; nothing if it is whole and honest."""
-    if not record.whole:
+    """Say what must stand on every picture of a run; nothing if it is complete and honest."""
+    if not record.complete:
         # Not the sum over stages: the cross-validation uses trials of the search.
         done = record.counts["search"] + record.counts["crossval"]
         return f"PARTIAL: unfinished run, {count(done, 'trial')} so far"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from autotransfer.errors import some
+from autotransfer.errors import join_some
 from autotransfer.report import tables
-from autotransfer.report.again import python
-from autotransfer.report.gather import Record
+from autotransfer.report.formatting import count, hours, people
 from autotransfer.report.markup import Html, el
+from autotransfer.report.record import Record
+from autotransfer.report.reproduce import python
 from autotransfer.report.sections import section
-from autotransfer.report.words import count, hours, people
 
 SHOWN = 2000
 """Most rows of the table of settings; the CSV file has all."""
@@ -114,25 +114,28 @@ def run_section(record: Record, assets: str | None) -> Html:
 
 
 def _facts(record: Record, assets: str | None) -> Iterable[tuple[str, Any]]:
-    about, identity = record.about, record.identity
-    yield "Data fingerprint", el("code", identity["data"])
+    about, definition = record.about, record.definition
+    yield "Data fingerprint", el("code", definition["data"])
     shape = about.get("shape")
     if shape:
         yield "Recordings", f"{shape[0]} trials, {shape[1]} channels, {shape[2]} samples"
     subjects = about.get("subjects")
     if subjects:
-        yield "People", f"{people(len(subjects))}: {some(subjects, 60)}"
+        yield "People", f"{people(len(subjects))}: {join_some(subjects, 60)}"
     if about.get("classes"):
-        yield "Classes", some(about["classes"], 60)
+        yield "Classes", join_some(about["classes"], 60)
     if about.get("begun"):
         yield "Begun", about["begun"].replace("T", " ").replace("Z", " UTC")
     versions = [
         f"{n} {about[n]}" for n in ("autotransfer", "torch", "numpy", "python") if n in about
     ]
     yield "Versions", ", ".join(versions)
-    seeds = f"random_state {identity['seed']}"
-    yield "Seeds", f"{seeds}; {count(identity['n_seeds'], 'repetition')} of the cross-validation"
-    yield "Folds", f"{identity['n_folds']} folds of people; at most {identity['max_epochs']} epochs"
+    seeds = f"random_state {definition['seed']}"
+    yield "Seeds", f"{seeds}; {count(definition['n_seeds'], 'repetition')} of the cross-validation"
+    yield (
+        "Folds",
+        f"{definition['n_folds']} folds of people; at most {definition['max_epochs']} epochs",
+    )
     yield "Search", _search(record)
     counts = ", ".join(f"{n} in {stage}" for stage, n in record.counts.items() if n)
     failed = len(record.failures)
@@ -145,20 +148,20 @@ def _facts(record: Record, assets: str | None) -> Iterable[tuple[str, Any]]:
 
 
 def _search(record: Record) -> str:
-    identity = record.identity
-    words = f"{identity['strategy']} over {', '.join(identity['space']['measures'])}"
-    words += f" in mode {', '.join(identity['space']['modes'])}"
+    definition = record.definition
+    words = f"{definition['strategy']} over {', '.join(definition['space']['measures'])}"
+    words += f" in mode {', '.join(definition['space']['modes'])}"
     words += f", on {_searched(record)}"
-    if identity["prune"]:
+    if definition["prune"]:
         words += ", with pruning"
-    if identity["budget"] is not None:
-        words += f"; budget {hours(identity['budget'])}"
-    return words + f"; the best {identity['keep']} of each measure are cross-validated"
+    if definition["budget"] is not None:
+        words += f"; budget {hours(definition['budget'])}"
+    return words + f"; the best {definition['keep']} of each measure are cross-validated"
 
 
 def _searched(record: Record) -> str:
     # A budget may have cut them.
-    asked = record.identity if record.results is None else record.results["plan"]
+    asked = record.definition if record.results is None else record.results["plan"]
     return count(asked["search_folds"], "fold")
 
 
@@ -203,7 +206,7 @@ def again_section(record: Record) -> Html:
     words = (
         "The same data and options give the same trials and the same table, bit for bit on the "
         "same kind of machine."
-        if record.whole
+        if record.complete
         else "The same call goes on with the run: what is on record is not done again."
     )
     return section(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from autotransfer.report.look import Look, new_figure
-from autotransfer.report.words import short
+from autotransfer.report.formatting import short
+from autotransfer.report.theme import Look, new_figure
 
 NAMED = 45
 """Most people that are named in a picture."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 
-from autotransfer.report.answer import STUDY_ONLY, Answer
-from autotransfer.report.gather import Record
 from autotransfer.report.markup import Html, el
 from autotransfer.report.pictures import Drawn, shown_methods
+from autotransfer.report.record import Record
+from autotransfer.report.summary import STUDY_ONLY, Answer
 
 
 def section(name: str, title: str, *parts: object) -> Html:
@@ -54,7 +54,7 @@ def answer_section(answer: Answer, record: Record) -> Html:
         )
         for tile in answer.tiles
     ]
-    title = "The answer" if record.whole else "How far the run is"
+    title = "The answer" if record.complete else "How far the run is"
     return section(
         "answer",
         title,
@@ -78,12 +78,12 @@ def scores_section(record: Record, found: Mapping[str, Drawn]) -> Html:
     order = (
         "The chosen one comes first, then the uncensored baseline, then the others in the order of "
         "their validation scores, which is what the choice went by."
-        if record.whole
+        if record.complete
         else "Nothing is chosen yet. Some methods have been tried on fewer people than others, so "
         "their means cannot be compared."
     )
     guess = "" if record.n_classes is None else ", the dashed line what guessing gives"
-    other = record.whole and record.chosen is not record.baseline
+    other = record.complete and record.chosen is not record.baseline
     return section(
         "scores",
         "Scores on unseen people",
@@ -109,7 +109,7 @@ def training_section(record: Record, found: Mapping[str, Drawn]) -> Html:
         return section(
             "training", "Learning curves", el("p", "No learning curves are on record yet.")
         )
-    why = "" if record.whole else ", nothing being chosen yet"
+    why = "" if record.complete else ", nothing being chosen yet"
     return section(
         "training",
         "Learning curves",
@@ -127,7 +127,7 @@ def maps_section(record: Record, found: Mapping[str, Drawn]) -> Html:
     if "maps" not in found:
         words = (
             "This run made no portraits of its latents, so there is no map."
-            if record.whole
+            if record.complete
             else "Maps are drawn at the end of a run; this one is not there yet."
         )
         return section("maps", "Maps of the latents", el("p", words))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from autotransfer.report.leakage_result import Estimate
+from autotransfer.leakage.result import Estimate
 
 RESAMPLES = 10_000
 """Bootstrap samples: the ends of a 95 % interval then vary by about 1 % of its width."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from autotransfer.report.answer import judged
-from autotransfer.report.gather import Method, Record
-from autotransfer.search.selection import describe
-from autotransfer.search.trial import Trial
+from autotransfer.report.record import Method, Record
+from autotransfer.report.summary import judged
+from autotransfer.search.settings.selection import describe
+from autotransfer.search.settings.trial import Trial
 
 
 def settings_table(record: Record) -> pd.DataFrame:

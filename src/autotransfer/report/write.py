@@ -12,8 +12,8 @@ from autotransfer.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from autotransfer.report.gather import Record
     from autotransfer.report.pictures import Drawn
+    from autotransfer.report.record import Record
 
 PathLike = str | os.PathLike[str]
 
@@ -29,7 +29,7 @@ def write_report(
 
     One HTML file without outside parts, to be read in a browser, sent by mail, printed. Nothing
     but the folder of the run is read: no data are needed, and a run that goes on is not disturbed.
-    A run that is not whole gives a page that says so on its first screen and on every picture.
+    A run that is not complete gives a page that says so on its first screen and on every picture.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def write_report(
         If there is no run in the folder, or there is no folder to write in.
     """
     # Not at the top: who asks for leakage need not wait for matplotlib and Optuna.
-    from autotransfer.report.gather import gather
     from autotransfer.report.page import page
     from autotransfer.report.pictures import draw, pictures
+    from autotransfer.report.record import gather
 
     folder = Path(run).expanduser()
     target = folder / "report.html" if out is None else Path(out).expanduser()

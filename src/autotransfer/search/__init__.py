@@ -1,10 +1,10 @@
 """AutoTransfer: the search for the setting that works on people never seen."""
 
-from autotransfer.search.engine import ENGINES, make_engine
+from autotransfer.search.engines import ENGINES, make_engine
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.selection import RULES
-from autotransfer.search.setting import BASELINE, BASELINE_BY_CLASS, Setting
-from autotransfer.search.space import Space
+from autotransfer.search.settings.selection import RULES
+from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS, Setting
+from autotransfer.search.settings.space import Space
 from autotransfer.search.tensorboard import write_tensorboard
 
 __all__ = [

@@ -12,7 +12,7 @@ from math import ceil, inf
 from typing import Any
 
 from autotransfer.errors import BudgetError
-from autotransfer.search.setting import Setting
+from autotransfer.search.settings.setting import Setting
 from autotransfer.training.progress import duration
 
 UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}

@@ -26,12 +26,12 @@ from autotransfer.errors import (
     TrialTimeoutError,
     WorkerDiedError,
 )
-from autotransfer.search.engine import Engine, Handle
+from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.selection import Scored
-from autotransfer.search.show import Show
-from autotransfer.search.trial import Trial
-from autotransfer.search.work import run_trial
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.trial import Trial
+from autotransfer.search.tasks import run_trial
 
 OF_A_TRIAL = (WorkerDiedError, TrialTimeoutError)
 
@@ -46,7 +46,7 @@ class Stop:
         self.asked = 0
 
     @contextmanager
-    def listening(self, show: Show) -> Iterator[None]:
+    def listening(self, show: RunProgress) -> Iterator[None]:
         """Let Ctrl-C ask, in the main thread; elsewhere nobody can."""
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -77,9 +77,9 @@ class Driver:
     start : callable
         () -> (engine, handle of the problem): starts the engine, or gives the one that runs.
         Called when there is something to run.
-    identity : str
-        Of the problem.
-    show : Show
+    problem_hash : str
+        Hash of the data and of the options that all trials share.
+    show : RunProgress
         Tells a person.
     stop : Stop
         Asked between trials.
@@ -91,12 +91,12 @@ class Driver:
         self,
         ledger: Ledger,
         start: Callable[[], tuple[Engine, Handle]],
-        identity: str,
-        show: Show,
+        problem_hash: str,
+        show: RunProgress,
         stop: Stop,
         work: Callable[..., dict[str, Any]] = run_trial,
     ) -> None:
-        self._ledger, self._start, self._identity = ledger, start, identity
+        self._ledger, self._start, self._problem_hash = ledger, start, problem_hash
         self._show, self._stop, self._work = show, stop, work
         self._known: dict[str, Entry] = {
             entry.id: entry for stage in ledger.stages() for entry in ledger.entries(stage)
@@ -122,7 +122,7 @@ class Driver:
         RunStoppedError
             If somebody asked to stop before all were done.
         """
-        ids = [trial.id(self._identity) for trial in trials]
+        ids = [trial.id(self._problem_hash) for trial in trials]
         waiting = deque(
             (key, trial)
             for key, trial in dict(zip(ids, trials, strict=True)).items()
@@ -247,5 +247,5 @@ def scored(entry: Entry) -> Scored:
         entry.result["validation"]["subjects"],
         entry.result["test"]["subjects"],
         adapted=entry.result["adapted"],
-        idle=SmallCellWarning.__name__ in entry.result.get("warnings", ()),
+        small_cells=SmallCellWarning.__name__ in entry.result.get("warnings", ()),
     )

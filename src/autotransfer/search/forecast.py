@@ -11,14 +11,14 @@ from typing import Any
 from autotransfer.errors import BudgetError
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
-from autotransfer.search.engine import Engine, Handle
+from autotransfer.search.engines.base import Engine, Handle
+from autotransfer.search.options import RunOptions, describe, n_trials, plan_for
 from autotransfer.search.problem import Problem
-from autotransfer.search.setting import BASELINE, Setting
-from autotransfer.search.show import Show
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.setting import BASELINE, Setting
+from autotransfer.search.settings.trial import Trial
 from autotransfer.search.starter import WORKER_MEMORY, Starter
-from autotransfer.search.trial import Trial
-from autotransfer.search.wishes import Wishes, describe, n_trials, plan_for
-from autotransfer.search.work import cost
+from autotransfer.search.tasks import cost
 
 CALIBRATION_STEPS = 24
 
@@ -63,9 +63,9 @@ class Forecast:
 
 def forecast(
     problem: Problem,
-    wishes: Wishes,
+    wishes: RunOptions,
     starter: Starter,
-    show: Show,
+    show: RunProgress,
     given: Sequence[float | None],
 ) -> list[Forecast]:
     """Measure what training costs here, once, and plan runs with it.
@@ -76,7 +76,7 @@ def forecast(
         The data and what to do with them.
     starter : Starter
         Starts the engine.
-    show : Show
+    show : RunProgress
         Tells a person.
     given : sequence of float or None
         Budgets in seconds; None for a run without one.
@@ -104,10 +104,10 @@ def forecast(
 
 
 def measure_costs(
-    wishes: Wishes,
+    wishes: RunOptions,
     engine: Engine,
     handle: Handle,
-    show: Show,
+    show: RunProgress,
     result: Callable[[Future[Any]], Any] = Future.result,
 ) -> Costs:
     """Measure a few training steps of every kind of setting, as many at once as trials will be."""
@@ -134,7 +134,7 @@ def measure_costs(
     )
 
 
-def whole_plan(wishes: Wishes, costs: Costs, workers: int) -> Plan:
+def whole_plan(wishes: RunOptions, costs: Costs, workers: int) -> Plan:
     """Estimate a run without a budget."""
     plan = wishes.plan()
     tried = wishes.settings(plan.n_settings)

@@ -51,7 +51,7 @@ class Problem:
         Labels.
     fingerprint : str
         Of the data.
-    identity : str
+    hash : str
         Hash of fingerprint and options.
     options : mapping
         Options of `CensoredClassifier` that no setting changes.
@@ -66,7 +66,7 @@ class Problem:
     subject: Array
     classes: Array
     fingerprint: str
-    identity: str
+    hash: str
     options: Mapping[str, Any]
     checkpoints: str | None = None
 

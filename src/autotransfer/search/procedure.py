@@ -10,21 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import EngineError, RunStoppedError, some
+from autotransfer.errors import EngineError, RunStoppedError, join_some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.driver import TRIES, Driver, scored
-from autotransfer.search.engine import Engine, Handle
+from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.options import RunOptions, describe, describe_crossval, plan_for
+from autotransfer.search.portrait import portrait
+from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
-from autotransfer.search.selection import Choice, Scored, best_of_each, choose, over_folds, promoted
-from autotransfer.search.setting import BASELINE, Setting
-from autotransfer.search.show import Show
-from autotransfer.search.tpe import BATCH, suggest
-from autotransfer.search.trial import Trial, digest
-from autotransfer.search.wishes import Wishes, describe, describe_crossval, plan_for
-from autotransfer.search.work import refit
+from autotransfer.search.settings.selection import (
+    Choice,
+    Scored,
+    best_of_each,
+    choose,
+    over_folds,
+    promoted,
+)
+from autotransfer.search.settings.setting import BASELINE, Setting
+from autotransfer.search.settings.tpe import BATCH, suggest
+from autotransfer.search.settings.trial import Trial, digest
+from autotransfer.search.tasks import refit
 
 
 class Procedure:
@@ -32,45 +40,44 @@ class Procedure:
 
     Parameters
     ----------
-    wishes : Wishes
+    wishes : RunOptions
         What to do.
-    identity : str
-        Of the problem.
+    problem_hash : str
+        Hash of the data and of the options that all trials share.
     folder : RunFolder
         Where.
     ledger : Ledger
         Open for writing.
     start : callable
         Starts the engine: () -> (engine, handle of the problem). Not called if all is on record.
-    show : Show
+    show : RunProgress
         Tells a person.
     driver : Driver
         Runs trials.
-    portrait : callable, optional
-        (handle, trial as JSON, placebo, mode of the choice) -> dict: what is to be known of a
-        method beyond its scores.
+    portraits : bool
+        Whether to measure and draw what the latents tell about the person.
     """
 
     def __init__(
         self,
-        wishes: Wishes,
-        identity: str,
+        wishes: RunOptions,
+        problem_hash: str,
         folder: RunFolder,
         ledger: Ledger,
         start: Callable[[], tuple[Engine, Handle]],
-        show: Show,
+        show: RunProgress,
         driver: Driver,
-        portrait: Callable[[Handle, dict[str, Any], bool, str], dict[str, Any]] | None = None,
+        portraits: bool = True,
     ) -> None:
-        self._portrait = portrait
-        self.wishes, self.identity, self.folder = wishes, identity, folder
+        self._with_portraits = portraits
+        self.wishes, self.problem_hash, self.folder = wishes, problem_hash, folder
         self.ledger, self.start, self.show, self.driver = ledger, start, show, driver
 
     def run(self) -> tuple[Choice, list[Scored], Plan]:
         """Do all of it; what is on record is not done again."""
         plan = self.plan()
         searched = self.search(plan)
-        plan, candidates = self.second_plan(plan, searched)
+        plan, candidates = self.plan_crossval(plan, searched)
         results = self.crossval(plan, candidates)
         choice = choose(candidates, results, plan.n_folds, plan.n_seeds, self.wishes.rule)
         self.refit(choice, plan)
@@ -103,15 +110,15 @@ class Procedure:
             n = None if plan.n_settings >= self.wishes.most else plan.n_settings
             if self.wishes.n_settings is not None:
                 n = plan.n_settings
-            return self._climb(self.wishes.settings(n), plan)
-        found = self._climb(self.wishes.space.baselines(), plan)
+            return self._successive_halving(self.wishes.settings(n), plan)
+        found = self._successive_halving(self.wishes.space.baselines(), plan)
         while (left := plan.n_settings + plan.n_baselines - len(found)) > 0:
             n = min(BATCH, left)
             batch = suggest(self.wishes.space, found, n, self.wishes.seed)
-            found += self._climb(batch, plan, all_of_them=True)
+            found += self._successive_halving(batch, plan, all_of_them=True)
         return found
 
-    def _climb(
+    def _successive_halving(
         self, settings: list[Setting], plan: Plan, all_of_them: bool = False
     ) -> list[Scored]:
         """Train settings rung by rung, dropping the worse ones in between."""
@@ -129,7 +136,7 @@ class Procedure:
                 left = promoted(found, 3, plan.keep)
         return [last[s] for s in settings] if all_of_them else [last[s] for s in left]
 
-    def second_plan(self, plan: Plan, searched: list[Scored]) -> tuple[Plan, list[Setting]]:
+    def plan_crossval(self, plan: Plan, searched: list[Scored]) -> tuple[Plan, list[Setting]]:
         """Fix who is cross-validated, and fit that to the time that is left."""
         known = self.ledger.plan("crossval")
         if known is not None:
@@ -141,11 +148,11 @@ class Procedure:
         candidates = [*baselines, *censors]
         # From the record: pruning has dropped them before the last rung.
         tried = map(scored, self.ledger.entries("search"))
-        idle = [one.setting for one in tried if one.idle]
-        passed = list(dict.fromkeys(f"{setting.measure} {setting.mode}" for setting in idle))
-        if passed:
+        names = (f"{one.setting.measure} {one.setting.mode}" for one in tried if one.small_cells)
+        skipped = list(dict.fromkeys(names))
+        if skipped:
             self.show.say(
-                f"passed over, because a batch has too few trials to censor: {some(passed)}. "
+                f"skipped, because a batch has too few trials to censor: {join_some(skipped)}. "
                 "Raise trials_per_subject to have them tried."
             )
         if self.wishes.budget is not None:
@@ -201,7 +208,7 @@ class Procedure:
         """Train the chosen setting on everybody and write the model folder."""
         epochs = self._typical_epoch(choice.setting)
         trial = Trial(choice.setting, 0, plan.n_folds, 0, epochs)
-        key = digest(["refit", self.identity, trial.to_json()])
+        key = digest(["refit", self.problem_hash, trial.to_json()])
         recorded = {entry.id for entry in self.ledger.entries("refit")}
         if key in recorded and self.folder.has_model(key):
             return
@@ -230,7 +237,7 @@ class Procedure:
 
     def portraits(self, choice: Choice, plan: Plan) -> None:
         """Put portraits on record of the baseline, of the choice, and of its placebo."""
-        if self._portrait is None:
+        if not self._with_portraits:
             return
         wanted = [(choice.setting.baseline, False)]
         if choice.censors:
@@ -239,7 +246,9 @@ class Procedure:
         missing = []
         for setting, placebo in wanted:
             trial = Trial(setting, 0, plan.n_folds, 0, plan.epochs)
-            key = digest(["portrait", self.identity, trial.to_json(), placebo, choice.setting.mode])
+            key = digest(
+                ["portrait", self.problem_hash, trial.to_json(), placebo, choice.setting.mode]
+            )
             if key not in known:
                 missing.append((key, trial, placebo))
         if not missing:
@@ -247,7 +256,7 @@ class Procedure:
         self.show.stage("portrait", len(missing), ())
         engine, handle = self.start()
         futures = [
-            engine.submit(self._portrait, handle, trial.to_json(), placebo, choice.setting.mode)
+            engine.submit(portrait, handle, trial.to_json(), placebo, choice.setting.mode)
             for _, trial, placebo in missing
         ]
         for future, (key, trial, placebo) in zip(futures, missing, strict=True):

@@ -8,8 +8,8 @@ import pandas as pd
 
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
-from autotransfer.search.selection import Choice, Scored, by_subject, describe, lookup_rule
-from autotransfer.search.setting import Setting
+from autotransfer.search.settings.selection import Choice, Scored, by_subject, describe, lookup_rule
+from autotransfer.search.settings.setting import Setting
 
 
 def candidate_table(choice: Choice, scored: list[Scored]) -> pd.DataFrame:
@@ -49,7 +49,7 @@ def summary(
     rule = lookup_rule(choice.rule)
     failed = [e for e in entries if e.state == "failed"]
     return {
-        "whole": True,
+        "complete": True,
         "rule": {"name": choice.rule, "is": rule.words, "for_study_only": rule.for_study_only},
         "chosen": of(choice.setting),
         "baseline": of(choice.setting.baseline),

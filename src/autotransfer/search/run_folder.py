@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from autotransfer.data import atomic
-from autotransfer.errors import RunMismatchError, some
+from autotransfer.errors import RunMismatchError, join_some
 from autotransfer.search.ledger import Entry
-from autotransfer.search.trial import Trial
+from autotransfer.search.settings.trial import Trial
 
 FORMAT = "autotransfer-run-1"
 
@@ -35,23 +35,25 @@ class RunFolder:
         self.checkpoints, self.signals = path / "checkpoints", path / "signals"
         self.heartbeat = path / ".heartbeat.json"
 
-    def claim(self, identity: dict[str, Any], about: dict[str, Any]) -> None:
+    def claim(self, definition: dict[str, Any], about: dict[str, Any]) -> None:
         """Make the folder this run's, or see that it is.
 
         Parameters
         ----------
-        identity : dict
+        definition : dict
             What may not differ: data and options, as JSON.
         about : dict
             What is good to know: versions, shapes.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.run.exists():
-            atomic.write_json(self.run, {"format": FORMAT, "identity": identity, "about": about})
+            atomic.write_json(
+                self.run, {"format": FORMAT, "definition": definition, "about": about}
+            )
             return
         try:
             there = json.loads(self.run.read_text())
-            found = there["identity"] if there.get("format") == FORMAT else None
+            found = there["definition"] if there.get("format") == FORMAT else None
         except (ValueError, KeyError, OSError) as error:
             raise RunMismatchError(
                 f"{self.run} cannot be read ({error}). Give another folder."
@@ -61,12 +63,13 @@ class RunFolder:
                 f"{self.path} holds a run of another version of autotransfer. Give another folder."
             )
         # Through JSON, so that tuples and lists are the same.
-        wanted = json.loads(json.dumps(identity))
+        wanted = json.loads(json.dumps(definition))
         differ = [k for k in {**wanted, **found} if wanted.get(k) != found.get(k)]
         if differ:
             shown = [f"{k}: {found.get(k)!r} there, {wanted.get(k)!r} now"[:200] for k in differ]
             raise RunMismatchError(
-                f"The run in {self.path} was made with other data or options ({some(shown, 3)}). "
+                f"The run in {self.path} was made with other data or options "
+                f"({join_some(shown, 3)}). "
                 "Give another folder, or the same data and options to go on with it."
             )
 

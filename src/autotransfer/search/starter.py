@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, Self
 
-from autotransfer.search.engine import Engine, Handle, make_engine
+from autotransfer.search.engines import Engine, Handle, make_engine
 from autotransfer.search.problem import Problem
 from autotransfer.search.run_folder import RunFolder
 
@@ -61,7 +61,7 @@ class Starter:
 
     def _portable(self, engine: Engine) -> Problem:
         """Give the problem in the form in which it reaches the workers."""
-        if not engine.files:
+        if not engine.shares_filesystem:
             return self._problem.in_memory()
         if self._folder is None:
             return self._problem

@@ -14,8 +14,8 @@ from autotransfer.errors import SourceError
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Ledger
 from autotransfer.search.run_folder import FORMAT, RunFolder
-from autotransfer.search.setting import Setting
-from autotransfer.search.trial import Trial, digest
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.trial import Trial, digest
 
 STALE = 30.0
 """Seconds without a sign of life after which a driver counts as gone."""
@@ -51,7 +51,7 @@ class RunStatus:
         Of the run.
     stages : tuple of StageStatus
         In their order.
-    whole : bool
+    complete : bool
         Whether all that was planned is on record, and the model is written.
     alive : bool
         Whether a driver gave a sign of life in the last seconds.
@@ -61,7 +61,7 @@ class RunStatus:
 
     folder: Path
     stages: tuple[StageStatus, ...]
-    whole: bool
+    complete: bool
     alive: bool
     left: float | None
 
@@ -85,7 +85,7 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
     Returns
     -------
     run : dict
-        What ``run.json`` holds: ``identity`` and ``about``.
+        What ``run.json`` holds: ``definition`` and ``about``.
     ledger : Ledger
         To be closed.
     """
@@ -106,7 +106,7 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
         raise SourceError(
             f"The ledger of this run is in {kept}. Give its address as storage (--storage)."
         )
-    return run, Ledger(storage or files.ledger, digest(run["identity"]), read_only=True)
+    return run, Ledger(storage or files.ledger, digest(run["definition"]), read_only=True)
 
 
 def read_status(folder: Path, storage: str | None = None) -> RunStatus:
@@ -141,7 +141,7 @@ def status_of(folder: Path, ledger: Ledger) -> RunStatus:
         )
     )
     files = RunFolder(folder)
-    whole = (
+    complete = (
         wanted is not None
         and len(found) == len(wanted)
         and bool(ledger.ids("refit"))
@@ -149,7 +149,9 @@ def status_of(folder: Path, ledger: Ledger) -> RunStatus:
         and files.model.is_dir()
     )
     alive, left = _heartbeat(files.heartbeat)
-    return RunStatus(folder, tuple(stages), whole, alive and not whole, left if alive else None)
+    return RunStatus(
+        folder, tuple(stages), complete, alive and not complete, left if alive else None
+    )
 
 
 def crossval_trials(ledger: Ledger) -> list[Trial] | None:

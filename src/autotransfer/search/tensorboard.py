@@ -7,8 +7,8 @@ from pathlib import Path
 
 from autotransfer.data import atomic
 from autotransfer.search.entry import Entry
+from autotransfer.search.settings.trial import Trial
 from autotransfer.search.status import open_run
-from autotransfer.search.trial import Trial
 from autotransfer.training.log import check_log, write_run
 
 STAGES = ("search", "crossval")

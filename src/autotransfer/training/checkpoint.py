@@ -19,7 +19,7 @@ FORMAT = "autotransfer-checkpoint-1"
 
 
 def write_checkpoint(
-    path: Path, identity: str, tensors: dict[str, Tensor], state: dict[str, Any]
+    path: Path, training_hash: str, tensors: dict[str, Tensor], state: dict[str, Any]
 ) -> None:
     """Write a checkpoint in one step.
 
@@ -27,14 +27,14 @@ def write_checkpoint(
     ----------
     path : Path
         File; its folder is made if need be.
-    identity : str
+    training_hash : str
         Hash of everything that defines the run.
     tensors, state : dict
         Tensors, and what JSON can hold.
     """
     # Cloned, because safetensors refuses tensors that share memory (tied weights).
     own = {k: v.detach().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()}
-    header = {"format": FORMAT, "identity": identity, "state": json.dumps(state)}
+    header = {"format": FORMAT, "training_hash": training_hash, "state": json.dumps(state)}
     header["sha256"] = _digest(own, header["state"])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,9 @@ def write_checkpoint(
         ) from error
 
 
-def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+def read_checkpoint(
+    path: Path, training_hash: str
+) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Read a checkpoint, or give None where there is none.
 
     Raises
@@ -71,7 +73,7 @@ def read_checkpoint(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[
             f"{path} is not a checkpoint of this version of autotransfer. Delete it, or give "
             "another path."
         )
-    if header.get("identity") != identity:
+    if header.get("training_hash") != training_hash:
         raise CheckpointError(
             f"The checkpoint {path} belongs to a run with other data or settings. Delete it to "
             "start anew, or give this run another path."

@@ -17,14 +17,13 @@ from autotransfer.data.splits import Fold
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_sampling_rate
 from autotransfer.encoder.registry import make_encoder
-from autotransfer.errors import LabelError, some
-from autotransfer.training import settings
+from autotransfer.errors import LabelError, join_some
+from autotransfer.training import options as training_options
 from autotransfer.training.feed import Feed
 from autotransfer.training.log import TrainingLog
-from autotransfer.training.loop import LoopOptions, Progress, train
+from autotransfer.training.loop import LoopOptions, Progress, class_weights, train
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_small_cells
-from autotransfer.training.task_loss import class_weights
 
 
 def fit_fold(
@@ -70,11 +69,11 @@ def fit_fold(
     absent = np.setdiff1d(np.arange(len(classes)), codes[fold.train])
     if len(absent):
         raise LabelError(
-            f"Class {some(classes[absent].tolist())} has no trial among the training "
-            f"subjects {some(fold.subjects('train'))}. Let other subjects validate, or leave "
+            f"Class {join_some(classes[absent].tolist())} has no trial among the training "
+            f"subjects {join_some(fold.subjects('train'))}. Let other subjects validate, or leave "
             "the class out."
         )
-    device = settings.device(estimator.device)
+    device = training_options.device(estimator.device)
     _, channels, times = X.shape
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -88,7 +87,7 @@ def fit_fold(
     batches = SubjectBatches(
         codes,
         fold.subject,
-        *settings.batch_shape(estimator, len(classes)),
+        *training_options.batch_shape(estimator, len(classes)),
         trials=fold.train,
         # Penalties that do not look at the class take a subject's trials for a random sample. The
         # mode alone decides: a censor differs from the baseline by its penalty, not by its batches.
@@ -96,17 +95,19 @@ def fit_fold(
         seed=seed,
     )
     if penalty is not None:
-        warn_small_cells(penalty, islice(batches.epoch(1), 10), settings.censor_name(estimator))
+        warn_small_cells(
+            penalty, islice(batches.epoch(1), 10), training_options.censor_name(estimator)
+        )
     checkpoint = estimator.checkpoint
     options = LoopOptions(
         learning_rate=estimator.learning_rate,
         weight_decay=estimator.weight_decay,
-        max_epochs=settings.epochs(estimator, len(fold.train)),
+        max_epochs=training_options.epochs(estimator, len(fold.train)),
         patience=estimator.patience,
         seed=seed,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         checkpoint_every=estimator.checkpoint_every,
-        identity=settings.identity(estimator, data, fold.validation, seed),
+        training_hash=training_options.training_hash(estimator, data, fold.validation, seed),
         verbose=bool(estimator.verbose),
     )
     weights = class_weights(codes[fold.train], len(classes))
@@ -137,5 +138,5 @@ def _penalty(
         n_classes=n_classes,
         options=estimator.measure_options,
     ).to(device)
-    strength = settings.strength(estimator)
+    strength = training_options.strength(estimator)
     return Penalty(censor, strength, estimator.warmup_epochs, subject, codes)

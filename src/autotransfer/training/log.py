@@ -31,14 +31,14 @@ def check_log(log: Any) -> None:
         )
 
 
-def run_folder(estimator: Any, identity: str) -> Path | None:
+def run_folder(estimator: Any, training_hash: str) -> Path | None:
     """Name the folder of a training within ``estimator.log``; None if nothing is logged.
 
     Parameters
     ----------
     estimator : CensoredClassifier
         Whose `log` counts.
-    identity : str
+    training_hash : str
         Hash of what defines the training: a training that is taken up again goes on in the same
         folder, and trainings of a grid search or a cross-validation have one each.
     """
@@ -46,7 +46,7 @@ def run_folder(estimator: Any, identity: str) -> Path | None:
         return None
     measure = getattr(estimator.measure, "__name__", estimator.measure)
     name = "uncensored" if measure is None else f"{measure}-{estimator.mode}"
-    return Path(estimator.log).expanduser() / f"{name}-{identity[:8]}"
+    return Path(estimator.log).expanduser() / f"{name}-{training_hash[:8]}"
 
 
 class TrainingLog:
@@ -86,7 +86,7 @@ class TrainingLog:
         step : int
             Epoch that the scores belong to.
         """
-        if self._writer is not None and scores:  # without an epoch the log is whole already
+        if self._writer is not None and scores:  # without an epoch the log is complete already
             _write_scores(self._writer, options, scores, step)
 
     def __enter__(self) -> Self:

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
-from autotransfer.errors import NonFiniteLossError, some
+from autotransfer.errors import NonFiniteLossError, join_some
 from autotransfer.training.checkpoint import (
     load_optimiser,
     optimiser_tensors,
@@ -31,7 +32,59 @@ from autotransfer.training.log import TrainingLog
 from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
-from autotransfer.training.task_loss import task_loss
+
+
+def class_weights(codes: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[np.float64]:
+    """Weight classes by the inverse of their number of trials.
+
+    ``w_k = (1 / n_k) / sum_j (1 / n_j)``
+
+    A class without trials has weight 0: nothing can be learned about it, and 1 / 0 would spoil
+    the others.
+
+    Parameters
+    ----------
+    codes : array of int of shape (n_trials,)
+        Class numbers of the training subjects' trials only.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    array of shape (n_classes,)
+        Weights that sum to 1.
+
+    Examples
+    --------
+    >>> class_weights(np.repeat([0, 1, 2], [30, 10, 60]), 3).round(3).tolist()
+    [0.222, 0.667, 0.111]
+    """
+    counts = np.bincount(codes, minlength=n_classes).astype(float)
+    inverse = np.divide(1.0, counts, out=np.zeros(n_classes), where=counts > 0)
+    weights: npt.NDArray[np.float64] = inverse / inverse.sum()
+    return weights
+
+
+def task_loss(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:
+    """Cross entropy, averaged with the weight of each trial's class.
+
+    ``sum_i w_{y_i} ce_i / sum_i w_{y_i}``: its scale does not depend on the batch size, the number
+    of classes or the weights, so that `strength` means the same everywhere.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (B, n_classes)
+    y : Tensor of int64 of shape (B,)
+    weights : Tensor of shape (n_classes,)
+
+    Returns
+    -------
+    Tensor
+        A scalar; 0 for a batch in which every trial's class has weight 0.
+    """
+    total = functional.cross_entropy(logits, y, weight=weights, reduction="sum")
+    # A batch of unweighted classes only (they have no training trials) would divide 0 by 0.
+    return total / weights[y].sum().clamp_min(torch.finfo(logits.dtype).tiny)
 
 
 @dataclass(frozen=True)
@@ -55,7 +108,7 @@ class LoopOptions:
         File to resume from and to write.
     checkpoint_every : int
         Epochs between checkpoints.
-    identity : str
+    training_hash : str
         Hash of the run, for the checkpoint.
     verbose : bool
         Whether to show progress.
@@ -68,7 +121,7 @@ class LoopOptions:
     seed: int = 0
     checkpoint: Path | None = None
     checkpoint_every: int = 10
-    identity: str = ""
+    training_hash: str = ""
     verbose: bool = False
 
 
@@ -254,8 +307,8 @@ class _Run:
         people = np.unique(self.fold.subject[trials]).tolist()
         raise NonFiniteLossError(
             f"The task loss became {loss} in epoch {epoch}, step {step + 1} of "
-            f"{self.batches.n_batches}, on a batch of subjects {some(people)} (trials "
-            f"{some(trials.tolist())}). Lower the learning rate (now "
+            f"{self.batches.n_batches}, on a batch of subjects {join_some(people)} (trials "
+            f"{join_some(trials.tolist())}). Lower the learning rate (now "
             f"{self.options.learning_rate:g}), normalise the signals, or look at these trials."
         )
 
@@ -264,7 +317,7 @@ class _Run:
         bad = [n for n, v in self.network.state_dict().items() if not bool(torch.isfinite(v).all())]
         if bad:
             raise NonFiniteLossError(
-                f"The weights {some(bad)} were no longer finite after the last step of epoch "
+                f"The weights {join_some(bad)} were no longer finite after the last step of epoch "
                 f"{epoch}. Lower the learning rate (now {self.options.learning_rate:g}), or "
                 "normalise the signals."
             )
@@ -289,13 +342,13 @@ class _Run:
         state = asdict(self.progress)
         if not math.isfinite(state["best_loss"]):
             state["best_loss"] = None  # JSON has no infinity
-        write_checkpoint(self.options.checkpoint, self.options.identity, tensors, state)
+        write_checkpoint(self.options.checkpoint, self.options.training_hash, tensors, state)
 
     def resume(self) -> None:
         """Go on where the checkpoint ends, if there is one."""
         if self.options.checkpoint is None:
             return
-        found = read_checkpoint(self.options.checkpoint, self.options.identity)
+        found = read_checkpoint(self.options.checkpoint, self.options.training_hash)
         if found is None:
             return
         tensors, state = found

@@ -29,7 +29,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from autotransfer.data import atomic
-from autotransfer.errors import ModelFolderError, some
+from autotransfer.errors import ModelFolderError, join_some
 from autotransfer.training.model_card import CARD, model_card
 
 FORMAT = "autotransfer-model"
@@ -149,7 +149,8 @@ def _verify(path: Path, digests: Any) -> None:
     if not isinstance(digests, dict) or set(digests) != needed:
         odd = sorted(needed ^ set(digests)) if isinstance(digests, dict) else ["none"]
         raise ModelFolderError(
-            f"{path / MANIFEST} should list just {some(sorted(needed))}; wrong: {some(odd)}. The "
+            f"{path / MANIFEST} should list just {join_some(sorted(needed))}; wrong: "
+            f"{join_some(odd)}. The "
             "folder was changed; save or copy the model again."
         )
     for name, digest in digests.items():

@@ -1,0 +1,1 @@
+"""Where data sets come from: files, folders, MNE, MOABB, and recordings as published."""

@@ -1,0 +1,254 @@
+"""Data sets from MNE epochs, one or more objects per subject."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.data.dataset import SubjectDataset
+from autotransfer.errors import (
+    ChannelMismatchError,
+    DataWarning,
+    DtypeError,
+    EmptyDataError,
+    LabelError,
+    MissingExtraError,
+    MissingSubjectError,
+    SamplingRateError,
+    SettingError,
+    ShapeError,
+    SubjectError,
+    join_some,
+)
+
+DATA_TYPES = {"eeg", "csd", "mag", "grad", "ecog", "seeg", "dbs"}
+"""Channel types used unless channels are named: no EOG, ECG, stimulus channels and the like."""
+
+
+class Recorded(NamedTuple):
+    """How the trials of one subject were recorded: what must agree between subjects."""
+
+    subject: Any
+    channels: list[str]
+    sfreq: float
+    times: npt.NDArray[np.float64]
+
+
+def from_mne(
+    epochs: Any,
+    subject: Any = None,
+    label: str | None = None,
+    channels: Sequence[str] | str | None = None,
+) -> SubjectDataset:
+    """Make a data set from MNE epochs.
+
+    Parameters
+    ----------
+    epochs : list of mne.Epochs, or mapping subject id -> mne.Epochs or list of them
+        The trials. Any kind of epochs will do; those rejected are left out.
+    subject : sequence of subject ids (or one id), optional
+        The person of each epochs object of a list. By default
+        ``epochs.info["subject_info"]["his_id"]``.
+    label : str, optional
+        Column of the metadata that holds the task label. By default the label is the name of the
+        event (from ``epochs.event_id``).
+    channels : sequence of str or "common", optional
+        Channels to use, in this order; "common" uses those that all subjects have. By default all
+        EEG, MEG, ECoG, sEEG and DBS channels or, where there are none, the EMG channels; they
+        must then be the same for all subjects, in any order.
+
+    Returns
+    -------
+    SubjectDataset
+        Signals as float32 in MNE's units (volts for EEG and EMG); ``recording`` is the number of
+        the epochs object that a trial comes from.
+
+    Raises
+    ------
+    ChannelMismatchError, SamplingRateError, ShapeError
+        Subjects differ in channels, sampling rate or time window.
+    MissingSubjectError
+        It is not known whose epochs these are.
+    MissingExtraError
+        MNE is not installed.
+    """
+    parts = _parts(epochs, subject)
+    picked = [_data_channels(part, who, channels) for who, part in parts]
+    recorded = [
+        Recorded(who, names, float(part.info["sfreq"]), part.times)
+        for (who, part), names in zip(parts, picked, strict=True)
+    ]
+    names = common_channels(recorded, channels)
+    check_rates_and_times(recorded)
+    parts = [(who, _without_rejected(part, who)) for who, part in parts]
+    lengths = [len(part) for _, part in parts]
+    X = np.empty((sum(lengths), len(names), len(recorded[0].times)), np.float32)
+    y: list[Any] = []
+    for end, (who, part) in zip(np.cumsum(lengths), parts, strict=True):
+        # By name: the order of the channels may differ between subjects.
+        X[end - len(part) : end] = part.get_data(picks=names, verbose="ERROR")
+        y.extend(_labels(part, who, label))
+    return SubjectDataset(
+        X,
+        # As objects, so that a mix of numbers and text is refused and not turned into text.
+        np.array(y, dtype=object),
+        np.array([who for who, _ in parts], dtype=object).repeat(lengths),
+        recording=np.arange(len(parts)).repeat(lengths),
+        sfreq=recorded[0].sfreq,
+        channels=names,
+    )
+
+
+def common_channels(
+    recorded: Sequence[Recorded], channels: Sequence[str] | str | None
+) -> list[str]:
+    """Choose the channels to use and make sure that every subject has them."""
+    first = recorded[0].channels
+    shared = [name for name in first if all(name in part.channels for part in recorded)]
+    if channels is None:
+        wanted = list(dict.fromkeys(name for part in recorded for name in part.channels))
+    elif channels == "common":
+        wanted = shared
+    elif isinstance(channels, str):
+        raise SettingError(f'channels must be a list of names or "common", not {channels!r}.')
+    else:
+        wanted = list(channels)
+    lacking = {
+        str(part.subject): f"subject {part.subject} lacks {join_some(missing)}"
+        for part in recorded
+        if (missing := [name for name in wanted if name not in part.channels])
+    }
+    if lacking or not wanted:
+        offer = (
+            f'Pass channels="common" or channels={shared} to use the {len(shared)} that all have.'
+            if shared
+            else "They have no channel in common: rename or interpolate channels in MNE first."
+        )
+        raise ChannelMismatchError(
+            "Not all subjects have the same channels: "
+            f"{join_some(list(lacking.values())) or 'no channel is left'}. {offer}"
+        )
+    return first if channels is None else wanted
+
+
+def check_rates_and_times(recorded: Sequence[Recorded]) -> None:
+    """Make sure that all subjects have one sampling rate and one time window."""
+    rates: dict[float, list[Any]] = {}
+    windows: dict[str, list[Any]] = {}
+    for part in recorded:
+        near = (rate for rate in rates if np.isclose(rate, part.sfreq, rtol=1e-6))
+        rates.setdefault(next(near, part.sfreq), []).append(part.subject)
+    if len(rates) > 1:
+        raise SamplingRateError(
+            f"Sampling rates differ: {_listed(rates, '{:g} Hz')}. Resample to one rate first, for "
+            f"instance with epochs.resample({min(rates):g})."
+        )
+    for part in recorded:
+        # To the sample: the same window cut from different recordings differs by rounding.
+        start = round(part.times[0] * recorded[0].sfreq) / recorded[0].sfreq
+        window = f"{len(part.times)} time points from {start:g} s"
+        windows.setdefault(window, []).append(part.subject)
+    if len(windows) > 1:
+        raise ShapeError(
+            f"The time windows differ: {_listed(windows, '{}')}. Cut them alike first, for "
+            "instance with epochs.crop(tmin, tmax)."
+        )
+
+
+def _parts(epochs: Any, subject: Any) -> list[tuple[Any, Any]]:
+    """Pair every epochs object with its subject id."""
+    try:
+        import mne
+    except ImportError as error:
+        raise MissingExtraError(
+            "MNE is needed to read epochs. Install it with pip install autotransfer[mne]."
+        ) from error
+    if isinstance(epochs, Mapping):
+        if subject is not None:
+            raise SubjectError("The keys of the mapping are the subject ids: leave subject out.")
+        pairs = [
+            (who, part)
+            for who, value in epochs.items()
+            for part in (value if isinstance(value, (list, tuple)) else [value])
+        ]
+    else:
+        parts = epochs if isinstance(epochs, (list, tuple)) else [epochs]
+        ids = [None] * len(parts) if subject is None else [subject]
+        if subject is not None and not np.isscalar(subject):
+            ids = list(subject)
+        if len(ids) != len(parts):
+            raise SubjectError(
+                f"subject has {len(ids)} ids for {len(parts)} epochs objects. Give one each."
+            )
+        pairs = list(zip(ids, parts, strict=True))
+    if not pairs:
+        raise EmptyDataError("There are no epochs. Hand over at least one mne.Epochs object.")
+    for number, (who, part) in enumerate(pairs):
+        if not isinstance(part, mne.BaseEpochs):
+            raise DtypeError(
+                f"Item {number} is a {type(part).__name__}, not mne.Epochs. Cut continuous "
+                "recordings into labelled epochs first, for instance with mne.Epochs(raw, events)."
+            )
+        if who is None:
+            who = (part.info["subject_info"] or {}).get("his_id")
+        pairs[number] = (who.item() if isinstance(who, np.generic) else who, part)
+        if who is None:
+            raise MissingSubjectError(
+                f"Whose are the epochs number {number}? Pass subject=[one id per epochs object], a "
+                'mapping id -> epochs, or set epochs.info["subject_info"] = {"his_id": ...}.'
+            )
+    return pairs
+
+
+def _data_channels(part: Any, who: Any, channels: Sequence[str] | str | None) -> list[str]:
+    """List the channels to choose from: every one if names are asked for, else data channels."""
+    if channels is not None and channels != "common":
+        return list(part.ch_names)
+    types = part.get_channel_types()
+    for kinds in (DATA_TYPES, {"emg"}):
+        names = [name for name, kind in zip(part.ch_names, types, strict=True) if kind in kinds]
+        if names:
+            return names
+    found = join_some(sorted(set(types)))
+    raise EmptyDataError(
+        f"Subject {who} has no EEG, MEG, ECoG or EMG channel, only channels of type {found}. "
+        "Set the types with epochs.set_channel_types, or name the channels with channels=[...]."
+    )
+
+
+def _without_rejected(part: Any, who: Any) -> Any:
+    """Drop the epochs that MNE rejects, without changing the user's object."""
+    # Until epochs are loaded, their events still list those that will be rejected.
+    kept = part if part.preload else part.copy().drop_bad(verbose="ERROR")
+    if len(kept) == 0:
+        warnings.warn(f"Subject {who} has epochs without any trial.", DataWarning, stacklevel=3)
+    return kept
+
+
+def _labels(part: Any, who: Any, label: str | None) -> list[Any]:
+    """One task label per trial: the event's name, or a column of the metadata."""
+    if label is None:
+        names = {code: name for name, code in part.event_id.items()}
+        return [names[code] for code in part.events[:, 2].tolist()]
+    columns = [] if part.metadata is None else list(part.metadata.columns)
+    if label not in columns:
+        raise LabelError(
+            f"The epochs of subject {who} have no metadata column {label!r}. "
+            + (
+                f"The columns are: {join_some(columns, 40)}."
+                if columns
+                else "They have no metadata."
+            )
+        )
+    values: list[Any] = part.metadata[label].tolist()
+    return values
+
+
+def _listed(groups: Mapping[Any, Sequence[Any]], form: str) -> str:
+    return "; ".join(
+        f"{form.format(value)} for subject {join_some(who)}" for value, who in groups.items()
+    )

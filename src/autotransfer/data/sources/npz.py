@@ -1,0 +1,252 @@
+"""Data sets in one ``.npz`` file, perhaps with a JSON of the same name beside it.
+
+The file holds ``X``, ``y`` and ``subject``; ``session``, ``recording``, ``sfreq``, ``channels``,
+``class_names`` and ``subject_names`` are optional. Signals may be int16 with a ``scale``: they stay
+int16 in memory. What the ``.npz`` does not say is taken from the JSON (``sfreq``,
+``channel_names``, ``class_names``, ``subject_names``). Nothing in either file is executed.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.data import atomic
+from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.sources import files
+from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import as_trials
+from autotransfer.errors import SourceError, join_some
+
+NEEDED = ("X", "y", "subject")
+# Our words first, then those found in files that other people wrote.
+CHANNEL_KEYS = ("channels", "channel_names")
+CLASS_KEYS = ("classes", "class_names")
+SUBJECT_KEYS = ("subjects", "subject_names")
+
+# All that zipfile, zlib and numpy raise on a damaged archive.
+_DAMAGE = (
+    ValueError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def read_npz(path: atomic.PathLike) -> SubjectDataset:
+    """Read a data set from a ``.npz`` file.
+
+    Parameters
+    ----------
+    path : path
+        The file. ``<stem>.json`` beside it is read too, if it exists.
+
+    Returns
+    -------
+    SubjectDataset
+        Signals in memory; int16 signals with a scale are not blown up to float32.
+
+    Raises
+    ------
+    SourceError
+        The file is missing, damaged, holds pickled objects or lacks X, y or subject, or the JSON
+        beside it is not as described above.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> data = SubjectDataset(np.ones((4, 2, 9)), ["fist", "rest"] * 2, [1, 1, 2, 2], sfreq=200)
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     write_npz(data, Path(there) / "gestures.npz")
+    ...     read_npz(Path(there) / "gestures.npz")
+    SubjectDataset(4 trials, 2 subjects, 2 classes, 2 channels x 9 times, 200 Hz)
+    """
+    file = Path(path).expanduser()
+    side = file.with_suffix(".json")
+    with _Arrays(file) as arrays, files.about(file):
+        beside = files.read_json_object(side) if side.is_file() else {}
+
+        def names(keys: tuple[str, ...]) -> Any:
+            inside = arrays.text(keys)
+            if inside is not None:
+                return inside
+            key = next((key for key in keys if key in beside), keys[-1])
+            check = files.name_list if keys is CHANNEL_KEYS else files.names
+            return check(beside.get(key), key, side)
+
+        def number(key: str) -> float | None:
+            inside = arrays.number(key)
+            return files.number(beside.get(key), key, side) if inside is None else inside
+
+        signals = as_trials(arrays["X"]).base
+        # Beside signals that are no integers, a scale only tells how they were once recorded.
+        scale = number("scale") if signals.dtype.kind in "iu" else arrays.number("scale")
+        if scale is not None and not scale > 0:
+            raise SourceError(f'"scale" of {file} must be positive, not {scale}.')
+        return SubjectDataset(
+            TrialArray(signals, scale=scale),
+            arrays["y"],
+            arrays["subject"],
+            session=arrays.get("session"),
+            recording=arrays.get("recording"),
+            sfreq=number("sfreq"),
+            channels=names(CHANNEL_KEYS),
+            classes=names(CLASS_KEYS),
+            subjects=names(SUBJECT_KEYS),
+        )
+
+
+def read_signals(path: atomic.PathLike) -> TrialArray | None:
+    """Read the signals of a ``.npz`` file that has X alone: those of a new person, to predict.
+
+    Returns
+    -------
+    TrialArray or None
+        Trials x channels x times; None if the file has labels and subjects, for `read_npz`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     np.savez(Path(there) / "new.npz", X=np.ones((4, 2, 9)))
+    ...     read_signals(Path(there) / "new.npz").shape
+    (4, 2, 9)
+    """
+    with _Arrays(Path(path).expanduser(), needed=("X",)) as arrays:
+        if all(key in arrays.archive.files for key in NEEDED):
+            return None
+        return TrialArray(as_trials(arrays["X"]).base, scale=arrays.number("scale"))
+
+
+def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
+    """Write a data set to a ``.npz`` file, all at once: a crash leaves the old file or none.
+
+    Parameters
+    ----------
+    data : SubjectDataset
+        What to write. Quantised signals stay int16 with their scale, all others become float32.
+    path : path
+        The file, ending in ``.npz``. An existing one is replaced.
+
+    Notes
+    -----
+    The signals are held in memory; for data larger than that see `write_store`.
+    """
+    file = Path(path).expanduser()
+    if file.suffix.lower() != ".npz":
+        raise SourceError(f"{file} must end in .npz, so that it can be found as such again.")
+    if not file.parent.is_dir():
+        raise SourceError(f"{file} cannot be written: there is no folder {file.parent}. Make it.")
+    trials, dtype, scale = files.stored_form(data.trials)
+    arrays: dict[str, Any] = {
+        "X": np.concatenate([block.astype(dtype, copy=False) for _, block in trials.chunks()]),
+        "y": data.y,
+        "subject": data.subject,
+        "session": data.session,
+        "recording": data.recording,
+        "scale": scale,
+        "sfreq": data.sfreq,
+        "channels": data.channels,
+        "class_names": data.class_names,
+        "subject_names": data.subject_names,
+    }
+    given: dict[str, Any] = {key: value for key, value in arrays.items() if value is not None}
+    with atomic.file(file) as handle:
+        np.savez(handle, **given)
+
+
+class _Arrays:
+    """The arrays of a ``.npz`` file, each read when asked for, with errors that name the file."""
+
+    def __init__(self, path: Path, needed: tuple[str, ...] = NEEDED) -> None:
+        if not path.is_file():
+            raise SourceError(f"There is no file {path}. Check the path.")
+        self.path = path
+        try:
+            opened = np.load(path, allow_pickle=False)
+        except _DAMAGE as error:
+            raise SourceError(
+                f"{path} is damaged or not a .npz file ({error}). Copy it again, or write it with "
+                "numpy.savez or write_npz."
+            ) from error
+        if not isinstance(opened, np.lib.npyio.NpzFile):
+            raise SourceError(
+                f"{path} holds a single array, not a .npz archive. Write X, y and subject together "
+                "with numpy.savez(path, X=X, y=y, subject=subject)."
+            )
+        self.archive = opened
+        missing = [key for key in needed if key not in opened.files]
+        if missing:
+            opened.close()
+            raise SourceError(
+                f"{path} lacks {join_some(missing)}. It holds: "
+                f"{join_some(opened.files, 40) or 'nothing'}. "
+                f"Needed are: {join_some(needed)}."
+            )
+
+    def __enter__(self) -> _Arrays:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.archive.close()
+
+    def __getitem__(self, key: str) -> npt.NDArray[Any]:
+        try:
+            array = self.archive[key]
+        except MemoryError as error:
+            raise SourceError(
+                f'"{key}" of {self.path} does not fit memory ({error}). Write the data as a folder '
+                "store with StoreWriter, which is read from disk as needed."
+            ) from error
+        except _DAMAGE as error:
+            if "allow_pickle" in str(error):
+                raise SourceError(
+                    f'"{key}" of {self.path} is an array of Python objects (a pickle). Reading it '
+                    "could execute code, so it is refused: write it as numbers or as strings, for "
+                    f"instance {key}.astype(str)."
+                ) from error
+            raise SourceError(
+                f'"{key}" of {self.path} is damaged ({error}). Copy or write the file again.'
+            ) from error
+        if not isinstance(array, np.ndarray):
+            raise SourceError(f'"{key}" of {self.path} is not an array. Write it with numpy.savez.')
+        return array
+
+    def get(self, key: str) -> npt.NDArray[Any] | None:
+        """Array of this name, if there is one."""
+        return self[key] if key in self.archive.files else None
+
+    def number(self, key: str) -> float | None:
+        """Single number of this name, if there is one."""
+        array = self.get(key)
+        if array is None:
+            return None
+        if array.size != 1 or array.dtype.kind not in "fiu":
+            raise SourceError(
+                f'"{key}" of {self.path} must be one number, not {array.dtype} of shape '
+                f"{array.shape}."
+            )
+        return files.number(array.reshape(-1)[0].item(), key, self.path)
+
+    def text(self, keys: tuple[str, ...]) -> list[str] | None:
+        """List of names stored under the first of these keys that is there."""
+        found = next((key for key in keys if key in self.archive.files), None)
+        if found is None:
+            return None
+        array = self[found]
+        if array.ndim != 1 or array.dtype.kind not in "US":
+            raise SourceError(
+                f'"{found}" of {self.path} must be a list of names (strings), not {array.dtype} of '
+                f"shape {array.shape}."
+            )
+        if array.dtype.kind == "S":
+            array = np.char.decode(array, "utf-8", "replace")
+        return [str(name) for name in array]

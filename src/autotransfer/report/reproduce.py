@@ -1,0 +1,106 @@
+"""How to make the same run again, as Python that can be pasted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from autotransfer.report.record import Record
+from autotransfer.search.settings.space import Space
+from autotransfer.training import CensoredClassifier
+
+# Options of a classifier that change no result of a run, or that the run has in its own words.
+_NOT_SHOWN = (
+    "checkpoint",
+    "checkpoint_every",
+    "verbose",
+    "random_state",
+    "validation",
+    "max_epochs",
+)
+
+
+def given_options(classifier: CensoredClassifier | None) -> dict[str, Any]:
+    """Options of a classifier that somebody set, as JSON can hold them.
+
+    Examples
+    --------
+    >>> given_options(CensoredClassifier(sfreq=128.0, max_epochs=20))
+    {'sfreq': 128.0}
+    """
+    if classifier is None:
+        return {}
+    usual = CensoredClassifier().get_params(deep=False)
+    found: dict[str, Any] = {}
+    for name, value in classifier.get_params(deep=False).items():
+        if name in _NOT_SHOWN or (type(value) is type(usual[name]) and value == usual[name]):
+            continue
+        try:
+            json.dumps(value)
+            found[name] = value
+        except (TypeError, ValueError):
+            found[name] = {"object": type(value).__name__}  # the reader has to make it again
+    return found
+
+
+def python(record: Record) -> str:
+    """Write the call that makes this run.
+
+    Options that have their defaults are left out. Data and labels are the reader's to load: the
+    report has their fingerprint, not their place.
+    """
+    definition = record.definition
+    given: dict[str, str] = {}
+    if definition["budget"] is not None:
+        given["budget"] = repr(definition["budget"])
+    given["out"] = repr(record.name)
+    classifier = _classifier(record)
+    if classifier:
+        given["classifier"] = f"at.CensoredClassifier({classifier})"
+    if definition["space"] != Space().to_json():
+        given["space"] = _space(definition["space"])
+    for name, default in (
+        ("strategy", "grid"),
+        ("n_settings", None),
+        ("prune", False),
+        ("keep", 3),
+        ("n_folds", None),
+        ("n_seeds", 1),
+        ("search_folds", 1),
+    ):
+        if definition[name] != default:
+            given[name] = repr(definition[name])
+    if record.results is not None and record.results["rule"]["name"] != "lower_quartile":
+        given["rule"] = repr(record.results["rule"]["name"])
+    given["random_state"] = repr(definition["seed"])
+    lines = [f"    {name}={value}," for name, value in given.items()]
+    return "\n".join(
+        [
+            "import autotransfer as at",
+            *(["from autotransfer.search import Space"] if "space" in given else []),
+            "",
+            "auto = at.AutoTransfer(",
+            *lines,
+            ")",
+            "auto.fit(data.X, data.y, subject=data.subject)  # the data with the fingerprint above",
+            "auto.report()",
+        ]
+    )
+
+
+def _classifier(record: Record) -> str:
+    options = {
+        name: "..." if isinstance(value, dict) and "object" in value else repr(value)
+        for name, value in record.classifier.items()
+    }
+    if record.definition["max_epochs"] != CensoredClassifier().max_epochs:
+        options["max_epochs"] = repr(record.definition["max_epochs"])
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+def _space(given: dict[str, Any]) -> str:
+    measures = given["measures"]
+    strengths = {name: one["strengths"] for name, one in measures.items()}
+    options = {name: one["options"] for name, one in measures.items() if one["options"] != [{}]}
+    parts = [list(measures), given["modes"], strengths, *([options] if options else [])]
+    return f"Space({', '.join(map(repr, parts))})"

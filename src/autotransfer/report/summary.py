@@ -1,0 +1,264 @@
+"""What came of a run, in words that need no paper to be read first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotransfer.report.formatting import interval, p_value, people, percent, points
+from autotransfer.report.record import Method, Record
+from autotransfer.report.statistics import Paired, bootstrap_mean, paired
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.tasks import ADAPTED_TO
+from autotransfer.training.progress import duration
+
+MODES = {
+    "marginal": "the latent is made independent of the person",
+    "conditional": "the latent is made independent of the person within each class",
+    "complementary": "one half of the latent is made independent of the person, the other half "
+    "may carry the person",
+}
+
+STUDY_ONLY = "For study only: chosen by TEST scores"
+
+VERDICTS = {
+    "better": "Censoring helped people the model had never seen.",
+    "worse": "The censored model did worse on people it had never seen.",
+    "unclear": "A censor was chosen, but on people the model had never seen the difference is not "
+    "clear.",
+}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number to be seen first.
+
+    Parameters
+    ----------
+    label, value, note : str
+        What it is, the number, and what belongs to it.
+    """
+
+    label: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The first screen of a report.
+
+    Parameters
+    ----------
+    headline : str
+        One sentence.
+    tiles : tuple of Tile
+        The numbers.
+    paragraphs : tuple of str
+        The rest of it.
+    warnings : tuple of str
+        What must be read before anything else.
+    """
+
+    headline: str
+    tiles: tuple[Tile, ...]
+    paragraphs: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def answer(record: Record) -> Answer:
+    """Say what came of a run, or how far it is."""
+    chosen, baseline = record.chosen, record.baseline
+    if chosen is None or baseline is None:
+        return _partial(record)
+    warnings = []
+    if record.for_study_only:
+        warnings.append(
+            f"{STUDY_ONLY}. The rule 'oracle' looked at the very scores shown here, so they are "
+            "better than anything a new group of people would give."
+        )
+    compared = None if chosen is baseline else paired(chosen.test, baseline.test)
+    if compared is None:
+        return _uncensored(record, baseline, tuple(warnings))
+    mark = f" ({STUDY_ONLY.lower()})" if record.for_study_only else ""
+    tiles = (
+        Tile("With the chosen censor", percent(_mean(chosen)), chosen.name + mark),
+        Tile("Without censoring", percent(_mean(baseline)), _chance(record)),
+        Tile(
+            "Difference",
+            f"{points(compared.difference.value)} points",
+            f"95 % interval {interval(compared.difference)}",
+        ),
+        Tile(
+            "Gained / lost",
+            f"{compared.gained} / {compared.lost}",
+            f"of {people(compared.n)}" + (f", {compared.same} the same" if compared.same else ""),
+        ),
+    )
+    paragraphs = (
+        f"The chosen method is {chosen.name}{mark}: {_explain(chosen.setting)}. On people it had "
+        f"never seen it recognised {percent(_mean(chosen))} of the trials, every class counting "
+        f"the same (balanced accuracy{_guessing(record)}). The same model without censoring "
+        f"recognised {percent(_mean(baseline))}.",
+        f"The difference is {points(compared.difference.value)} percentage points, with a 95 % "
+        f"interval from {interval(compared.difference)} (bootstrap over {people(compared.n)}). "
+        f"{_gained(compared)} {_test(compared)}",
+        _how_chosen(record, chosen),
+        *_adapted(chosen),
+    )
+    return Answer(VERDICTS[compared.verdict], tiles, paragraphs, tuple(warnings))
+
+
+def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> Answer:
+    mean = bootstrap_mean(list(baseline.test.values()))
+    tiles = (
+        Tile("Without censoring", percent(mean.value), _chance(record)),
+        Tile(
+            "95 % interval",
+            f"{percent(mean.low, 0)} to {percent(mean.high, 0)}",
+            f"over {people(len(baseline.test))}",
+        ),
+        Tile("Censors tried", str(len(record.candidates) - 1), "cross-validated, none better"),
+    )
+    paragraphs = [
+        "No censor did better than the uncensored baseline in cross-validation, so the uncensored "
+        f"model is what you get. On people it had never seen it recognised {percent(mean.value)} "
+        f"of the trials, every class counting the same (balanced accuracy{_guessing(record)}).",
+        _how_chosen(record, baseline),
+        *_adapted(baseline),
+    ]
+    nearest = _nearest(record)
+    if nearest is not None:
+        paragraphs.insert(1, nearest)
+    return Answer("No censor was chosen: none did better.", tiles, tuple(paragraphs), warnings)
+
+
+def _partial(record: Record) -> Answer:
+    """Say how far a run is; nothing that could be taken for a result."""
+    search, crossval = record.status.stages
+    tiles = tuple(
+        Tile(
+            label,
+            f"{stage.done + stage.failed}" + (f" of {stage.planned}" if stage.planned else ""),
+            ("trials" if stage.planned else "trials; not planned yet")
+            + (f", {stage.failed} failed" if stage.failed else ""),
+        )
+        for label, stage in (("Search", search), ("Cross-validation", crossval))
+    )
+    refitted = record.counts.get("refit", 0) > 0
+    tiles += (Tile("Model", "trained" if refitted else "not trained yet", "on all people"),)
+    if record.status.alive:
+        left = record.status.left
+        now = "The run is going on now" + (
+            f", with about {duration(left)} left in this stage." if left else "."
+        )
+    else:
+        now = "Nobody is working on it now. The same command goes on from here; nothing is lost."
+    return Answer(
+        "This run is not finished: there is no result yet.",
+        tiles,
+        (
+            now,
+            "Nothing has been chosen. Pictures and tables below show what is on record so far; "
+            "some methods have been tried on more people than others, so they cannot be compared.",
+        ),
+        ("PARTIAL: this page shows an unfinished run.",),
+    )
+
+
+def _mean(method: Method) -> float:
+    return float(np.mean(list(method.test.values())))
+
+
+def _explain(setting: Setting) -> str:
+    mode = MODES.get(setting.mode, f"mode {setting.mode}")
+    return f"measure {setting.measure}, mode {setting.mode} ({mode}), strength {setting.strength:g}"
+
+
+def _chance(record: Record) -> str:
+    n = record.n_classes
+    return "uncensored baseline" + (f"; guessing gives {percent(1 / n, 0)}" if n else "")
+
+
+def _guessing(record: Record) -> str:
+    n = record.n_classes
+    return f"; guessing among {n} classes gives {percent(1 / n)}" if n else ""
+
+
+def _gained(compared: Paired) -> str:
+    same = f", and {compared.same} stayed the same" if compared.same else ""
+    return f"Of {people(compared.n)}, {compared.gained} gained and {compared.lost} lost{same}."
+
+
+def _test(compared: Paired) -> str:
+    words = f"The paired Wilcoxon test gives {p_value(compared.p)}: "
+    if compared.least_p >= 0.05:
+        return words + (
+            "with so few people whose score differs it cannot tell a difference from chance, "
+            "whatever the difference."
+        )
+    if compared.p < 0.05:
+        return words + "a difference like this is unlikely to be chance."
+    return words + "a difference like this may well be chance."
+
+
+def _how_chosen(record: Record, chosen: Method) -> str:
+    assert record.results is not None
+    rule = record.results["rule"]["is"]
+    words = (
+        f"It was chosen among {len(record.candidates)} candidates, the uncensored baseline among "
+        f"them, by the {rule}. No person was tested by a model that had been trained or stopped by "
+        "that person's recordings."
+    )
+    if record.for_study_only:
+        return words
+    return words + (
+        " The choice itself used the validation scores of the same group of people, each from a "
+        "model that had not seen them; so another group of people may gain a little less."
+        if chosen.setting.measure
+        else ""
+    )
+
+
+def _adapted(method: Method) -> list[str]:
+    """Say what some unlabelled trials of a new person would be worth."""
+    compared = paired(method.adapted, method.test)
+    if compared is None:
+        return []
+    mean = float(np.mean(list(method.adapted.values())))
+    return [
+        "Where there are trials of the new person without labels, the model can be adapted to them "
+        f"(adapt, or predict --adapt): it then recognised {percent(mean)}, "
+        f"{points(compared.difference.value)} percentage points against the model as it is (95 % "
+        f"interval from {interval(compared.difference)}). {_gained(compared)} Every other trial of "
+        f"a person was predicted, by a model adapted to up to {ADAPTED_TO} of the rest; nothing "
+        "was chosen by it."
+    ]
+
+
+def judged(record: Record, method: Method) -> float | None:
+    """Judge a method by the rule of the run; None where it failed or nothing is chosen."""
+    rule = record.rule
+    if rule is None or not method.complete:
+        return None
+    scores = getattr(method, rule.side)
+    return rule.judge(np.array([scores[person] for person in sorted(scores)]))
+
+
+def _nearest(record: Record) -> str | None:
+    """Name the best of the censors that were not chosen."""
+    found = [(judged(record, m), m) for m in record.candidates if m.setting.measure]
+    ranked = sorted(
+        ((value, m) for value, m in found if value is not None), key=lambda pair: -pair[0]
+    )
+    baseline = record.baseline
+    own = None if baseline is None else judged(record, baseline)
+    if not ranked or own is None or record.results is None:
+        return None
+    value, method = ranked[0]
+    tie = " Equals go to the baseline." if value == own else ""
+    return (
+        f"The nearest censor was {method.name}, with {percent(value)} against {percent(own)} "
+        f"({record.results['rule']['is']}).{tie}"
+    )

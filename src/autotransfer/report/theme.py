@@ -1,0 +1,160 @@
+"""How pictures look: on light and on dark paper, and stamped where they are not complete.
+
+Pictures are narrow, with labels of a size that is still read on a phone. Colours are those of
+Okabe and Ito, which people who do not see all colours tell apart; what a colour says a marker
+says too.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+WIDTH = 4.2
+"""Inches."""
+
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours of a picture.
+
+    Parameters
+    ----------
+    paper, ink, faint, quiet : str
+        Ground, text, grid, and what is not to stand out.
+    baseline, chosen, placebo : str
+        Of the methods; also of those who gain (chosen) and lose (placebo).
+    many : tuple of str
+        To tell people and classes apart.
+    """
+
+    paper: str
+    ink: str
+    faint: str
+    quiet: str
+    baseline: str
+    chosen: str
+    placebo: str
+    many: tuple[str, ...]
+
+    @property
+    def shades(self) -> LinearSegmentedColormap:
+        """Colours from nothing to all."""
+        return LinearSegmentedColormap.from_list("shades", [self.faint, self.chosen])
+
+
+LIGHT = Look(
+    paper="#ffffff",
+    ink="#1b2530",
+    faint="#dde3e9",
+    quiet="#8a96a3",
+    baseline="#3b4651",
+    chosen="#0072B2",
+    placebo="#C44E00",
+    many=(*OKABE_ITO, "#3b4651"),
+)
+DARK = Look(
+    paper="#18202a",
+    ink="#e6ebf0",
+    faint="#323e4b",
+    quiet="#8b98a6",
+    baseline="#d9dfe5",
+    chosen="#56B4E9",
+    placebo="#F08A3C",
+    many=("#56B4E9", "#E69F00", "#22B58A", "#CC79A7", "#3C93D6", "#F0733C", "#F0E442", "#d9dfe5"),
+)
+
+
+@contextmanager
+def drawing(look: Look) -> Iterator[None]:
+    """Draw and save pictures within this: settings of matplotlib are put back afterwards."""
+    settings = {
+        "figure.facecolor": look.paper,
+        "axes.facecolor": look.paper,
+        "savefig.facecolor": look.paper,
+        "text.color": look.ink,
+        "axes.labelcolor": look.ink,
+        "axes.edgecolor": look.quiet,
+        "xtick.color": look.ink,
+        "ytick.color": look.ink,
+        "xtick.labelcolor": look.ink,
+        "ytick.labelcolor": look.ink,
+        "grid.color": look.faint,
+        "font.size": 9,
+        "axes.titlesize": 9,
+        "axes.labelsize": 9,
+        "legend.fontsize": 8.5,
+        "legend.frameon": False,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "text.parse_math": False,  # a subject may be called $1
+        "svg.fonttype": "none",  # any script a browser knows; and smaller
+        "svg.hashsalt": "autotransfer",  # the same picture has the same bytes
+    }
+    with mpl.rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
+        # A font without a glyph shows a box in PNG; in SVG the browser finds another font.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        yield
+
+
+def new_figure(
+    height: float, look: Look, stamp: str = "", rows: int = 1, columns: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure with its axes, stamped if need be.
+
+    Parameters
+    ----------
+    height : float
+        Inches.
+    look : Look
+        Colours.
+    stamp : str
+        Word across the picture, or "".
+    rows, columns : int
+        Of axes.
+    """
+    figure = Figure((WIDTH, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    if stamp:
+        figure.suptitle(stamp, color=look.placebo, fontsize=10, fontweight="bold")
+        word = stamp.partition(":")[0]
+        figure.text(
+            0.5,
+            0.5,
+            word,
+            color=look.placebo,
+            alpha=0.16,
+            rotation=20,
+            ha="center",
+            va="center",
+            fontsize=min(46, 520 / len(word)),
+            fontweight="bold",
+            zorder=10,
+        )
+    return figure, [ax for row in axes for ax in row]
+
+
+def to_svg(figure: Figure) -> bytes:
+    """Give a figure as SVG: without a date, so that the same run gives the same page."""
+    made = io.BytesIO()
+    figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
+    return made.getvalue()
+
+
+def to_png(figure: Figure) -> bytes:
+    """Give a figure as PNG, at the resolution that print wants."""
+    made = io.BytesIO()
+    figure.savefig(made, format="png", dpi=300, metadata={"Software": None})
+    return made.getvalue()

@@ -1,0 +1,235 @@
+"""A worker process of the local engine: the driver's end, the process itself, what they say.
+
+The worker says an empty message when it is ready (or why it refuses), then for every trial an
+empty message when the trial has arrived, and its reply.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import ctypes
+import io
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autotransfer.errors import EngineError
+from autotransfer.search.engines.base import ONE_THREAD
+
+_SPAWN = get_context("spawn")
+# A new process gets the environment of the driver, which is changed for a moment: one at a time.
+_STARTING = threading.Lock()
+_PR_SET_PDEATHSIG = 1
+
+
+class Worker:
+    """The driver's end of a worker process, which is started at once.
+
+    Linux ends the process with the thread that makes this object.
+
+    Parameters
+    ----------
+    memory_limit : int, optional
+        Bytes of memory that the process may have.
+    """
+
+    def __init__(self, memory_limit: int | None = None) -> None:
+        self.pipe, theirs = _SPAWN.Pipe()
+        self.process = _SPAWN.Process(
+            target=_work, args=(theirs, os.getpid(), memory_limit), name="autotransfer worker"
+        )
+        try:
+            with _STARTING, environment(ONE_THREAD):
+                self.process.start()
+        except BaseException:
+            self.pipe.close()
+            raise
+        finally:
+            theirs.close()
+
+    def begin(self, message: bytes) -> bool:
+        """Send a trial; return False if the worker is gone and never saw it."""
+        try:
+            self.pipe.send_bytes(message)
+            return self.receive() is not None
+        except (EOFError, OSError):
+            return False
+
+    def receive(self, seconds: float | None = None) -> bytes | None:
+        """Wait for a message; None when it does not come in time, EOFError when it never will."""
+        ready = wait([self.pipe, self.process.sentinel], seconds)
+        if not ready:
+            return None
+        # The process may have ended after its last message.
+        if self.pipe in ready or self.pipe.poll():
+            return self.pipe.recv_bytes()
+        raise EOFError
+
+    def end(self, seconds: float = 0.0) -> str:
+        """Make sure that the process is gone, and say how it ended.
+
+        Parameters
+        ----------
+        seconds : float
+            Time to end by itself.
+        """
+        self.pipe.close()
+        if seconds:
+            self.process.join(seconds)
+        self.process.kill()
+        self.process.join()
+        return ending(self.process.exitcode)
+
+
+def ending(code: int | None) -> str:
+    """Say in words how a process ended.
+
+    Examples
+    --------
+    >>> ending(3)
+    'it ended with exit code 3'
+    >>> ending(-11)
+    'it was killed by signal SIGSEGV'
+    """
+    if code is None:
+        return "its exit code is not known"
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    hint = ", as the system does when memory runs out" if name == "SIGKILL" else ""
+    return f"it was killed by signal {name}{hint}"
+
+
+def pack(value: Any) -> bytes:
+    """Turn a value into bytes for another process of ours."""
+    buffer = io.BytesIO()
+    pickler = ForkingPickler(buffer, -1)
+    # torch's own way hands tensors over as open files, which are lost when the sender dies.
+    pickler.dispatch_table = copyreg.dispatch_table
+    pickler.dump(value)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> Any:
+    """Turn the bytes of `pack` into the value."""
+    return ForkingPickler.loads(data)
+
+
+def line(error: BaseException) -> str:
+    """Write an error in one line."""
+    return "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
+
+
+@contextmanager
+def environment(values: dict[str, str]) -> Iterator[None]:
+    """Change the environment for processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _work(pipe: Connection, driver: int, memory_limit: int | None) -> None:
+    """Run trials until the driver closes the pipe or is gone; the main function of a worker."""
+    _leave_with(driver)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    pipe.send_bytes(limit_memory(memory_limit).encode())
+    while True:
+        try:
+            message = pipe.recv_bytes()
+        except (EOFError, OSError):
+            return
+        pipe.send_bytes(b"")
+        reply = _reply(message)
+        del message
+        pipe.send_bytes(reply)
+        del reply
+
+
+def _reply(message: bytes) -> bytes:
+    try:
+        fn, args, kwargs = unpack(message)
+    except Exception as error:
+        unread = EngineError(f"The worker cannot read the trial: {line(error)}.")
+        return pack((False, unread, remote_traceback(error)))
+    outcome = call(fn, args, kwargs)
+    try:
+        return pack(outcome)
+    except Exception as error:
+        kind = type(outcome[1]).__name__
+        unsent = EngineError(f"The trial's result, a {kind}, cannot be sent: {line(error)}.")
+        return pack((False, unsent, remote_traceback(error)))
+
+
+def call(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any, str]:
+    """Run a trial; return whether it went well, its result or error, and the error's traceback."""
+    # An exit asked for by the trial (SystemExit) ends the worker: it must not reach the driver.
+    try:
+        return True, fn(*args, **kwargs), ""
+    except Exception as error:
+        told: Exception = error
+        try:
+            unpack(pack(error))  # errors with parameters of their own can often not be read
+        except Exception:
+            told = EngineError(f"The trial failed with {line(error)}")
+        return False, told, remote_traceback(error)
+
+
+def remote_traceback(error: BaseException) -> str:
+    """Write down where in the worker an error came from."""
+    return "In the worker:\n" + "".join(traceback.format_exception(error)).rstrip()
+
+
+def _leave_with(driver: int) -> None:
+    """End this process when the driver is gone, even while a trial is deep in C code."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != driver:  # gone before that
+            os._exit(1)
+        return
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def limit_memory(limit: int | None) -> str:
+    """Limit the memory of this process; return what is wrong with the limit, if anything."""
+    if limit is None:
+        return ""
+    import resource
+
+    status = Path("/proc/self/status").read_text()
+    used = int(status.partition("VmData:")[2].split()[0]) * 1024
+    if limit <= used:
+        return (
+            f"memory_limit is {limit / 1e6:.0f} MB, but a worker has {used / 1e6:.0f} MB before "
+            "its first trial. Allow more."
+        )
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    return ""

@@ -1,0 +1,254 @@
+"""What a run is asked to do: options of `AutoTransfer`, checked, and plans of how to do it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from autotransfer.censoring.registry import make_censor
+from autotransfer.data.splits import SubjectFolds
+from autotransfer.data.validate import as_count
+from autotransfer.errors import SettingError, SmallCellWarning, join_some
+from autotransfer.search import budget as budgets
+from autotransfer.search.budget import Costs, Plan, parse_budget
+from autotransfer.search.problem import Problem
+from autotransfer.search.settings import selection
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.space import Space
+from autotransfer.search.settings.trial import PROTOCOL, digest
+from autotransfer.training import CensoredClassifier
+from autotransfer.training import options as training_options
+from autotransfer.training.given import check_given
+from autotransfer.training.progress import duration
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run is asked to do, before anything is known of its cost.
+
+    Parameters
+    ----------
+    space : Space
+        Settings to search.
+    strategy : {"grid", "tpe"}
+        How to walk through it.
+    n_settings : int, optional
+        Settings to try; all of a grid, 60 with TPE.
+    prune : bool
+        Whether to drop hopeless settings on the way.
+    keep : int
+        Settings of each measure to cross-validate.
+    n_folds, n_seeds, max_epochs, n_subjects : int
+        Of the cross-validation; of the classifier; of the data.
+    rule : str
+        Of selection.
+    search_folds : int
+        Folds on which the search tries every setting.
+    budget : float, optional
+        Seconds.
+    seed : int
+        Of the choice of settings.
+    """
+
+    space: Space
+    strategy: str
+    n_settings: int | None
+    prune: bool
+    keep: int
+    n_folds: int
+    n_seeds: int
+    max_epochs: int
+    n_subjects: int
+    rule: str
+    search_folds: int
+    budget: float | None
+    seed: int
+
+    def settings(self, n: int | None) -> list[Setting]:
+        """Baselines, and the n settings that a grid search would try."""
+        return [*self.space.baselines(), *self.space.spread(n, self.seed)]
+
+    @property
+    def most(self) -> int:
+        """Settings at most."""
+        if self.n_settings is not None:
+            return self.n_settings
+        return 60 if self.strategy == "tpe" else len(list(self.space.grid()))
+
+    @property
+    def least(self) -> int:
+        """Settings at least: one for each measure and mode."""
+        return min(self.most, len(self.space.measures) * len(self.space.modes))
+
+    def plan(self) -> Plan:
+        """Give what is done without a budget."""
+        rungs = budgets.rungs_of(self.max_epochs, self.prune)
+        return Plan(
+            self.most,
+            rungs,
+            self.keep,
+            self.n_folds,
+            self.n_seeds,
+            search_folds=self.search_folds,
+            n_baselines=len(self.space.baselines()),
+        )
+
+
+def plan_for(wishes: RunOptions, costs: Costs, budget: float, workers: int) -> Plan:
+    """Find the most thorough plan that fits a budget in seconds, measuring included."""
+    return budgets.fit_budget(
+        budget, workers, wishes.settings, costs, wishes.plan(), wishes.least, wishes.prune
+    )
+
+
+def most_candidates(plan: Plan, wishes: RunOptions) -> int:
+    """Count the settings that are cross-validated at most, with the baselines."""
+    return len(wishes.space.measures) * plan.keep + plan.n_baselines
+
+
+def n_trials(plan: Plan, wishes: RunOptions) -> int:
+    """Count the trials of a plan at most."""
+    # The search has trained the candidates on the first folds already.
+    again = plan.n_folds * plan.n_seeds - plan.search_folds
+    return plan.searched + most_candidates(plan, wishes) * again
+
+
+def describe(plan: Plan, wishes: RunOptions) -> str:
+    """Say what a plan does, in words."""
+    n = most_candidates(plan, wishes)
+    pruned = f" (rungs at {', '.join(map(str, plan.rungs))})" if len(plan.rungs) > 1 else ""
+    where = f" on {plan.search_folds} folds" if plan.search_folds > 1 else ""
+    words = (
+        f"plan: search of {plan.n_settings} settings and the uncensored baseline{where}, at most "
+        f"{plan.epochs} epochs{pruned}; then at most {n} candidates on {plan.n_folds} folds"
+    )
+    if plan.n_seeds > 1:
+        words += f" with {plan.n_seeds} seeds"
+    words += f": {n_trials(plan, wishes)} trials"
+    return words + (f", about {duration(plan.seconds)}" if plan.seconds else "")
+
+
+def describe_crossval(plan: Plan, candidates: list[Setting]) -> str:
+    """Say what the cross-validation does."""
+    return (
+        f"cross-validation of {len(candidates)} candidates on {plan.n_folds} folds, "
+        f"{plan.n_seeds} seed(s), at most {plan.epochs} epochs, about {duration(plan.seconds)}"
+    )
+
+
+STRATEGIES = ("grid", "tpe")
+
+# Options of a classifier that settings, trials or the run decide.
+_DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
+_DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose", "log"}
+
+
+def problem_of(estimator: Any, X: Any, y: Any, subject: Any) -> Problem:
+    """Check the data and the options that all trials share."""
+    base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    training_options.check(base)
+    given = check_given(X, y, subject)
+    data = given.fingerprint()
+    options = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
+    options["device"] = str(training_options.device(base.device))
+    seed = training_options.seed(estimator.random_state)
+    shared = training_options.training_hash(base, data, np.zeros(0, np.intp), seed)
+    return Problem(
+        given.X.base,
+        given.X.index,
+        given.X.scale,
+        given.codes,
+        given.subject,
+        given.classes,
+        data,
+        digest([PROTOCOL, shared]),
+        options,
+    )
+
+
+def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
+    """Check what the run is asked to do."""
+    selection.lookup_rule(estimator.rule)
+    if estimator.strategy not in STRATEGIES:
+        raise SettingError(
+            f"strategy={estimator.strategy!r} is not known. Choose one of {join_some(STRATEGIES)}."
+        )
+    if estimator.space is not None and not isinstance(estimator.space, Space):
+        raise SettingError(f"space must be a Space, not {estimator.space!r}.")
+    for name in ("keep", "n_seeds", "search_folds"):
+        as_count(getattr(estimator, name), name)
+    if estimator.n_settings is not None:
+        as_count(estimator.n_settings, "n_settings")
+    n_subjects = len(np.unique(problem.subject))
+    n_folds = estimator.n_folds or (20 if n_subjects > 40 else n_subjects)
+    folds = SubjectFolds(n_folds)
+    n_folds = len(folds.groups(problem.subject))
+    if estimator.search_folds > n_folds:
+        raise SettingError(
+            f"search_folds={estimator.search_folds}, but there are {n_folds} folds. Give "
+            f"search_folds={n_folds} or fewer."
+        )
+    base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    space = estimator.space or Space()
+    warn_small_batches(base, space, len(problem.classes))
+    return RunOptions(
+        space=space,
+        strategy=estimator.strategy,
+        n_settings=estimator.n_settings,
+        prune=bool(estimator.prune),
+        keep=estimator.keep,
+        n_folds=n_folds,
+        n_seeds=estimator.n_seeds,
+        max_epochs=training_options.epochs(
+            base, len(next(iter(folds.folds(problem.subject))).train)
+        ),
+        n_subjects=n_subjects,
+        rule=estimator.rule,
+        search_folds=estimator.search_folds,
+        budget=None if estimator.budget is None else parse_budget(estimator.budget),
+        seed=training_options.seed(estimator.random_state),
+    )
+
+
+def warn_small_batches(base: CensoredClassifier, space: Space, n_classes: int) -> None:
+    """Warn of measures and modes that would find few trials to censor in the batches asked for.
+
+    Such a setting is little but the uncensored baseline, and could be chosen under another name.
+    """
+    for measure, mode in product(space.measures, space.modes):
+        given = {name: getattr(base, name) for name in ("subjects_per_batch", "trials_per_subject")}
+        asked = SimpleNamespace(measure=measure, mode=mode, **given)
+        _, trials = training_options.batch_shape(asked, n_classes)
+        cell = trials // n_classes if mode == "conditional" else trials
+        sizes = {"n_latent": 2, "n_subjects": 2, "n_classes": n_classes}
+        options = space.options_of(measure)[0]
+        least = make_censor(measure, mode, **sizes, options=options).measure.smallest_cell
+        if cell < least:
+            whose = "each class of a person" if mode == "conditional" else "a person"
+            warnings.warn(
+                f"{measure} {mode} would censor little or nothing: with trials_per_subject={trials}"
+                f" a batch has about {cell} trials of {whose}, and it needs {least}. Raise "
+                "trials_per_subject, or leave that mode or measure out of the space.",
+                SmallCellWarning,
+                stacklevel=3,
+            )
+
+
+def run_definition(problem: Problem, wishes: RunOptions) -> dict[str, Any]:
+    """Say what may not differ when the folder of a run is used again."""
+    same = (
+        *("strategy", "n_settings", "prune", "keep", "n_folds", "n_seeds", "search_folds"),
+        *("max_epochs", "seed"),
+    )
+    return {
+        "data": problem.fingerprint,
+        "classifier": problem.hash,
+        "space": wishes.space.to_json(),
+        "budget": wishes.budget,
+        **{name: getattr(wishes, name) for name in same},
+    }

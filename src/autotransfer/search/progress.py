@@ -1,0 +1,164 @@
+"""What a person sees while a run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotransfer.search.ledger import Entry
+from autotransfer.search.settings.setting import BASELINE, Setting
+from autotransfer.training.progress import Viewed, duration
+
+STAGES = {
+    "cost": "measuring costs",
+    "search": "searching",
+    "crossval": "cross-validating",
+    "refit": "refitting",
+    "portrait": "looking at the latents",
+}
+
+OF_TRIALS = ("search", "crossval")
+
+BASE = str(BASELINE)
+
+
+class RunProgress(Viewed):
+    """A live view on a terminal, a plain line now and then in a log, or nothing.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether to show anything.
+    every : float
+        Seconds between lines where there is no terminal.
+    heartbeat : Path, optional
+        File in which others can see that the run is alive and how long it will take.
+    """
+
+    def __init__(self, shown: bool, every: float = 30.0, heartbeat: Path | None = None) -> None:
+        self._heartbeat, self._beat = heartbeat, 0.0
+        super().__init__(shown)
+        self._every, self._last = every, time.monotonic()
+        self._scores: dict[str, list[float]] = {}
+        self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
+        self._fresh, self._start = 0, time.monotonic()
+
+    def say(self, words: str) -> None:
+        """Print a line."""
+        if self._console is None:
+            return
+        if self._view is not None:
+            self._console.print(words, highlight=False, markup=False)
+        else:
+            print(f"autotransfer: {words}", file=sys.stderr, flush=True)
+
+    def stage(self, name: str, total: int, known: Iterable[Entry]) -> None:
+        """Begin a stage, part of which may be on record already."""
+        self._stage, self._total, self._running = name, total, 0
+        self._scores, self._done, self._failed, self._fresh = {}, 0, 0, 0
+        for entry in known:
+            self._count(entry)
+        self._start = time.monotonic()
+        if self._done and self._done < total:
+            self.say(f"{self._words()}: {self._done} of {total} trials are on record already.")
+        self._draw()
+
+    def running(self, n: int) -> None:
+        """Tell how many trials run."""
+        self._running = n
+
+    def step(self) -> None:
+        """Tell that a part of a stage ended that is no trial."""
+        self._done += 1
+        self._fresh += 1
+        self._draw()
+
+    def done(self, entry: Entry) -> None:
+        """Tell of a trial that ended."""
+        self._count(entry)
+        self._fresh += 1
+        if entry.state == "failed":
+            reason = entry.error.strip().splitlines()[-1] if entry.error else "unknown"
+            name = Setting.from_json(entry.definition["setting"])
+            fold = entry.definition["fold"] + 1
+            self.say(f"Failed: {name}, fold {fold}, after {entry.attempts} tries: {reason}")
+        self._draw()
+
+    def again(self, trial: Any, error: BaseException, attempt: int) -> None:
+        """Tell of a trial that will be tried again."""
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        self.say(f"Trying again ({attempt + 1}): {trial}: {reason}")
+
+    def tick(self) -> None:
+        """Let time be seen to pass."""
+        self._sign_of_life()
+        if self._view is not None or time.monotonic() - self._last >= self._every:
+            self._draw()
+
+    def _sign_of_life(self) -> None:
+        if self._heartbeat is None or time.monotonic() - self._beat < 5:
+            return
+        self._beat = time.monotonic()
+        with contextlib.suppress(OSError):  # a full disk is for the ledger to report
+            sign = {"at": time.time(), "left": self._left(), "pid": os.getpid()}
+            self._heartbeat.write_text(json.dumps(sign | {"host": platform.node()}))
+
+    def _count(self, entry: Entry) -> None:
+        self._done += 1
+        if entry.state == "failed":
+            self._failed += 1
+            return
+        name = str(Setting.from_json(entry.definition["setting"]))
+        values = self._scores.setdefault(name, [])
+        values += entry.result["validation"]["subjects"].values()
+
+    def _words(self) -> str:
+        return STAGES.get(self._stage, self._stage)
+
+    def _facts(self) -> list[str]:
+        """How it goes; the best censor so far; the baseline."""
+        left = self._left()
+        going = [f"about {duration(left)} left"] if left else []
+        if self._stage in OF_TRIALS:
+            going = [f"{self._running} running", f"{self._failed} failed", *going]
+        facts = [", ".join(going or ["done" if self._fresh else "starting"])]
+        censored = {n: v for n, v in self._scores.items() if n != BASE}
+        if censored:
+            best = max(censored, key=lambda n: float(np.mean(censored[n])))
+            facts.append(f"best so far {_spread(censored[best])} {best}")
+        if BASE in self._scores:
+            facts.append(f"baseline    {_spread(self._scores[BASE])} {BASE}")
+        return facts
+
+    def _left(self) -> float | None:
+        """Seconds to the end of the stage, from what its trials took so far."""
+        if not self._fresh:
+            return None
+        each = (time.monotonic() - self._start) / self._fresh
+        return each * (self._total - self._done)
+
+    def _draw(self) -> None:
+        if self._console is None or not self._stage:
+            return
+        if self._view is not None:
+            self._view.draw(self._words(), self._done, self._total, self._facts())
+        elif time.monotonic() - self._last >= self._every or self._done == self._total:
+            self._last = time.monotonic()
+            facts = ", ".join(" ".join(fact.split()) for fact in self._facts())
+            self.say(f"{self._words()}: {self._done}/{self._total}, {facts}")
+
+
+def _spread(values: list[float]) -> str:
+    """Mean and standard deviation over subjects."""
+    if len(values) == 1:
+        return f"{values[0]:.3f}"
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"

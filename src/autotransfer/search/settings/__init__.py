@@ -1,0 +1,1 @@
+"""What can be tried, what was tried, and which of it is best."""

@@ -1,0 +1,217 @@
+"""What a worker does: train a trial and score it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.data.splits import Fold, hold_out
+from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
+from autotransfer.search.engines.base import Handle
+from autotransfer.search.problem import Problem
+from autotransfer.search.settings.trial import Trial
+from autotransfer.training import CensoredClassifier
+from autotransfer.training.adapt import adaptable, evenly
+
+ADAPTED_TO = 64
+"""Unlabelled trials that a model is adapted to: more gain little (docs/adapting.md), and all are in
+memory at once."""
+
+
+def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
+    """Train a trial and score it.
+
+    Parameters
+    ----------
+    handle : Handle
+        Of the `Problem`.
+    given : dict
+        The trial, from `Trial.to_json`.
+
+    Returns
+    -------
+    dict
+        What JSON can hold: balanced accuracy of validation and test subjects, together, one by one
+        and by class; of each test subject after `adapt`; curves; epochs; seconds; names of
+        warnings. All but the seconds is equal whenever the same trial is run again on the same kind
+        of machine.
+    """
+    problem: Problem = handle.get()
+    trial = Trial.from_json(given)
+    fold = problem.folds(trial.n_folds)[trial.fold]
+    start = time.perf_counter()
+    checkpoint = None
+    if problem.checkpoints is not None:
+        # Without the epochs: a trial that was stopped early goes on where it stood.
+        shorter = Trial(trial.setting, trial.fold, trial.n_folds, trial.seed, 0)
+        checkpoint = Path(problem.checkpoints) / f"{shorter.id(problem.hash)}.safetensors"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf = classifier(
+            problem, trial, max_epochs=trial.epochs, checkpoint=checkpoint, checkpoint_every=10**9
+        )
+        seed = trial.random_state(problem.hash)
+        clf.fit_fold(problem.X, problem.codes, problem.classes, fold, seed, problem.fingerprint)
+    names = [w.category.__name__ for w in caught if issubclass(w.category, AutoTransferWarning)]
+    result: dict[str, Any] = {
+        "validation": scores(clf, problem, fold, "validation"),
+        "test": scores(clf, problem, fold, "test"),
+        "adapted": adapted(clf, problem, fold),
+        "epochs": len(clf.history_),
+        "best_epoch": clf.best_epoch_,
+        "curves": curves(clf.history_),
+        "warnings": sorted(set(names)),
+        "seconds": time.perf_counter() - start,
+        "epoch_seconds": float(np.mean([entry["seconds"] for entry in clf.history_])),
+    }
+    if not np.isfinite(result["validation"]["balanced_accuracy"]):
+        raise NonFiniteLossError(f"The score of {trial} is not a number.")
+    return result
+
+
+def classifier(problem: Problem, trial: Trial, **more: Any) -> CensoredClassifier:
+    """Make the classifier of a trial."""
+    options = {**problem.options, **trial.setting.classifier_options(), "verbose": False, **more}
+    return CensoredClassifier(**options)
+
+
+def scores(clf: CensoredClassifier, problem: Problem, fold: Fold, side: str) -> dict[str, Any]:
+    """Score the subjects on a side of a fold."""
+    trials = getattr(fold, side)
+    true = problem.codes[trials]
+    n = len(problem.classes)
+    predicted = clf.predict_codes(problem.X.take(trials))
+    right = predicted == true
+    subject = fold.subject[trials]
+    return {
+        "balanced_accuracy": float(np.mean(_recalls(true, right, n)[1])),
+        "classes": dict(zip(*_recalls(true, right, n, str), strict=True)),
+        # Rows are true classes, columns predicted ones.
+        "confusion": np.bincount(true * n + predicted, minlength=n * n).reshape(n, n).tolist(),
+        "subjects": {
+            str(person): float(np.mean(_recalls(true[mine], right[mine], n)[1]))
+            for person in np.unique(subject)
+            for mine in [subject == person]
+        },
+    }
+
+
+def adapted(clf: CensoredClassifier, problem: Problem, fold: Fold) -> dict[str, float]:
+    """Score the test subjects by models that were adapted to them, without labels.
+
+    Every other trial of a person is predicted by the model that took its statistics from at most
+    `ADAPTED_TO` of the rest. The report tells it beside the test scores; nothing is chosen by it.
+
+    Returns
+    -------
+    dict
+        Subject -> balanced accuracy; empty for an encoder without batch norm, and without those
+        who have a single trial.
+    """
+    found: dict[str, float] = {}
+    if not adaptable(clf.network_):
+        return found
+    subject = fold.subject[fold.test]
+    for person in np.unique(subject):
+        trials = fold.test[subject == person]
+        if len(trials) < 2:
+            continue
+        predicted = np.empty(len(trials), np.intp)
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        for half, rest in ((even, odd), (odd, even)):
+            others = trials[rest]
+            personal = clf.adapt(problem.X.take(others[evenly(len(others), ADAPTED_TO)]))
+            predicted[half] = personal.predict_codes(problem.X.take(trials[half]))
+        true = problem.codes[trials]
+        recalls = _recalls(true, predicted == true, len(problem.classes))[1]
+        found[str(person)] = float(np.mean(recalls))
+    return found
+
+
+def _recalls(
+    true: npt.NDArray[np.intp], right: npt.NDArray[np.bool_], n: int, name: Any = int
+) -> tuple[list[Any], list[float]]:
+    """Share recognised of each class that is there."""
+    count, hits = np.bincount(true, minlength=n), np.bincount(true, right, minlength=n)
+    there = np.flatnonzero(count)
+    return [name(c) for c in there], (hits[there] / count[there]).tolist()
+
+
+def curves(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
+    """Turn the record of epochs into lists; without seconds, which are never the same."""
+    names = dict.fromkeys(name for entry in history for name in entry)
+    return {
+        name: [entry.get(name) for entry in history]
+        for name in names
+        if name not in ("epoch", "seconds")
+    }
+
+
+def refit(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
+    """Train the chosen setting on all subjects.
+
+    Returns
+    -------
+    dict
+        ``files``: the model folder, as file name -> bytes; ``best_epoch``, ``seconds``.
+    """
+    problem: Problem = handle.get()
+    trial = Trial.from_json(given)
+    start = time.perf_counter()
+    seed = trial.random_state(problem.hash)
+    fold = hold_out(problem.subject, None, seed)
+    clf = classifier(problem, trial, max_epochs=trial.epochs, validation=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AutoTransferWarning)
+        clf.fit_fold(problem.X, problem.codes, problem.classes, fold, seed, problem.fingerprint)
+    with tempfile.TemporaryDirectory() as there:
+        folder = clf.save(Path(there) / "model")
+        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {
+        "files": files,
+        "best_epoch": clf.best_epoch_,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def cost(handle: Handle, given: dict[str, Any], n_steps: int) -> dict[str, float]:
+    """Measure what a trial costs, on part of its data.
+
+    Returns
+    -------
+    dict
+        ``epoch``: seconds of a whole epoch with validation; ``fixed``: seconds of the rest.
+    """
+    problem: Problem = handle.get()
+    trial = Trial.from_json(given)
+    fold = problem.folds(trial.n_folds)[trial.fold]
+    clf = classifier(problem, trial, max_epochs=3)
+    rows = int(np.prod(clf.batch_shape(len(problem.classes)))) * n_steps
+    part = fold
+    if rows < len(fold.train):
+        rng = np.random.default_rng(0)
+        chosen = np.sort(rng.permutation(fold.train)[:rows])
+        share = rows / len(fold.train)
+        some = np.sort(
+            rng.permutation(fold.validation)[: max(50, int(share * len(fold.validation)))]
+        )
+        part = Fold(fold.subject, chosen, some, fold.test[:0])
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit_fold(problem.X, problem.codes, problem.classes, part, 0, problem.fingerprint)
+        scores(clf, problem, part, "validation")
+    whole = time.perf_counter() - start
+    epochs = [entry["seconds"] for entry in clf.history_]
+    factor = len(fold.train) / len(part.train)
+    # The first epoch warms caches up.
+    return {
+        "epoch": float(np.median(epochs[1:])) * factor,
+        "fixed": (whole - sum(epochs)) * factor + max(epochs[0] - np.median(epochs[1:]), 0.0),
+    }
