@@ -44,7 +44,7 @@ each_module = pytest.mark.parametrize(
 
 
 def room_of(parts: tuple[str, ...]) -> str:
-    """Return the room or wing of a file: ``("data", "load.py")`` and ``("data.py",)`` are in data."""
+    """Return the room or wing of a file: ``("cli", "run.py")`` and ``("cli.py",)`` are in cli."""
     if parts == ("__init__.py",):
         return ""
     wing = ".".join(parts[:2])

@@ -71,7 +71,8 @@ def test_the_wheel_has_the_version_and_the_licence(wheel):
 def test_the_wheel_has_every_module_the_types_and_nothing_else(wheel):
     source = ROOT / "src"
     files = [*source.rglob("*.py"), source / "autotransfer" / "py.typed"]
-    files += [source / "autotransfer" / "report" / name for name in ("page.css", "page.js")]
+    page = ("page.html.jinja", "page.css", "page.js")
+    files += [source / "autotransfer" / "report" / name for name in page]
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert {path.relative_to(source).as_posix() for path in files} <= packed
     assert all(name.startswith("autotransfer/") for name in packed)

@@ -15,11 +15,13 @@ import pytest
 from report_runs import CLASSES, PEOPLE, cut, data, drive, journal, pictures, stages, words
 from scipy import stats
 
+import autotransfer as at
 from autotransfer.errors import SourceError
 from autotransfer.report import write_report
+from autotransfer.report.page import page as page_of
+from autotransfer.report.pictures import Drawing
 from autotransfer.report.record import gather
-from autotransfer.report.reproduce import python
-from autotransfer.report.run_sections import run_section, settings_section
+from autotransfer.report.reproduce import given_options, python
 from autotransfer.report.summary import answer
 from autotransfer.search.entry import Entry
 from autotransfer.search.ledger import Ledger
@@ -158,10 +160,10 @@ def test_what_unlabelled_trials_are_worth_is_told(whole_run):
         gain = np.array([method.adapted[who] - method.test[who] for who in method.test])
         assert f"it then recognised {100 * np.mean(list(method.adapted.values())):.1f}" in said
         assert f"{abs(100 * gain.mean()):.1f} percentage points against" in said
-        # Runs of earlier versions have no such scores, and say nothing about it.
-        old = replace(method, adapted={})
-        methods = tuple(old if m is method else m for m in record.methods)
-        told = answer(chosen_as(replace(record, methods=methods), old)).paragraphs
+        # An encoder without batch norm has no such scores; then nothing is said about it.
+        other = replace(method, adapted={})
+        methods = tuple(other if m is method else m for m in record.methods)
+        told = answer(chosen_as(replace(record, methods=methods), other)).paragraphs
         assert not any("adapted" in one for one in told)
 
 
@@ -175,8 +177,9 @@ def test_the_folds_of_the_search_are_told(whole_run):
         ({"definition": asked, "results": cut_down}, "3 folds"),  # a budget did not let it have 4
     ):
         told = type(record)(**vars(record) | changes)
-        assert f", on {folds};" in words(f"<body>{run_section(told, None)}")
-        assert f"the people of {folds} behind" in words(f"<body>{settings_section(told)}")
+        said = words(page_of(told, {}))
+        assert f", on {folds};" in said
+        assert f"the people of {folds} behind" in said
 
 
 def test_a_choice_by_test_scores_is_marked_everywhere(whole_run, tmp_path):
@@ -239,33 +242,38 @@ def test_failures_are_shown(whole_run, tmp_path):
     assert "1 failed" in words(text)
 
 
-def test_an_older_run_without_portraits_and_confusion(whole_run, tmp_path):
-    run = tmp_path / "old"
+def test_a_run_without_portraits(whole_run, tmp_path):
+    run = tmp_path / "plain"
     shutil.copytree(whole_run, run)
     (portrait,) = (n for n, name in stages(run).items() if name == "portrait")
-    kept = []
-    for log in journal(run):
-        if "user_attrs" in log:
-            if log["study_id"] == portrait:
-                continue
-            result = json.loads(log["user_attrs"]["result"])
-            for side in ("validation", "test"):
-                result.get(side, {}).pop("confusion", None)
-            log["user_attrs"]["result"] = json.dumps(result)
-            log["user_attrs"]["id"] = digest(["older protocol", log["user_attrs"]["id"]])
-        kept.append(json.dumps(log, separators=(",", ":")) + "\n")
-    (run / "ledger.journal").write_text("".join(kept))
-    saved = json.loads((run / "run.json").read_text())
-    for name in ("classes", "subjects", "begun"):
-        del saved["about"][name]
-    (run / "run.json").write_text(json.dumps(saved))
+    lines = [
+        json.dumps(log, separators=(",", ":")) + "\n"
+        for log in journal(run)
+        if "user_attrs" not in log or log["study_id"] != portrait
+    ]
+    (run / "ledger.journal").write_text("".join(lines))
     text = write_report(run, assets=False).read_text()
     said = words(text)
     assert "PARTIAL" not in text
     assert "The answer" in said
     assert "leakage was not measured" in said
-    assert "No confusion matrix is on record" in said
-    assert len(pictures(text)) == 2 * 3
+    assert "so there is no map" in said
+    assert len(pictures(text)) == 2 * 4
+
+
+def test_the_curves_say_what_the_validation_loss_was_for(whole_run, page):
+    def caption(text):
+        return words(text).partition("Thin lines")[2].partition("Maps of the latents")[0]
+
+    to_the_end = "went through all its epochs and kept the last weights; the validation loss is"
+    assert f"{to_the_end} shown, but was not used." in caption(page.read_text())
+    record = gather(whole_run)
+    options = given_options(at.CensoredClassifier(patience=30))
+    patient = replace(record, about=record.about | {"classifier": options})
+    said = caption(page_of(patient, {"curves": Drawing("Curves.", b"<svg/>", b"<svg/>")}))
+    assert "stopped early where its validation loss no longer fell (patience)" in said
+    assert "kept the weights of the epoch with the lowest" in said
+    assert "last weights" not in said
 
 
 def test_a_folder_without_a_run_is_named(tmp_path, whole_run):

@@ -27,8 +27,8 @@ def points(share: float) -> str:
     >>> points(0.032), points(-0.0004)
     ('+3.2', '0.0')
     """
-    shown = f"{100 * share:+.1f}"
-    return "0.0" if shown in ("+0.0", "-0.0") else shown.replace("-", MINUS)
+    text = f"{100 * share:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", MINUS)
 
 
 def interval(estimate: Estimate) -> str:
@@ -44,8 +44,8 @@ def p_value(p: float) -> str:
     >>> p_value(0.0312).replace(NO_BREAK, " "), p_value(0.0002).replace(NO_BREAK, " ")
     ('p = 0.031', 'p < 0.001')
     """
-    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    return shown.replace(" ", NO_BREAK)
+    text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return text.replace(" ", NO_BREAK)
 
 
 def people(n: int) -> str:

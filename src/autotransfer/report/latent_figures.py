@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from autotransfer.report.formatting import short
-from autotransfer.report.theme import MARKERS, Look, new_figure
+from autotransfer.report.theme import MARKERS, Theme, new_figure
 
 ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
 """Methods whose latents are probed, with their markers."""
@@ -46,29 +46,29 @@ class Leak:
     subjects: int
 
 
-def leakage_figure(leaks: Sequence[Leak], look: Look, stamp: str = "") -> Figure:
+def leakage_figure(leaks: Sequence[Leak], theme: Theme, stamp: str = "") -> Figure:
     """Draw how well the person is recognised from each part of each latent."""
-    parts = list(dict.fromkeys(one.part for one in leaks))
-    roles = [role for role in ROLES if any(one.role == role for one in leaks)]
-    figure, (ax,) = new_figure(1.1 + len(parts) * (0.25 + 0.17 * len(roles)), look, stamp)
-    for one in leaks:
-        place, nth = parts.index(one.part), roles.index(one.role)
+    parts = list(dict.fromkeys(leak.part for leak in leaks))
+    roles = [role for role in ROLES if any(leak.role == role for leak in leaks)]
+    figure, (ax,) = new_figure(1.1 + len(parts) * (0.25 + 0.17 * len(roles)), theme, stamp)
+    for leak in leaks:
+        place, nth = parts.index(leak.part), roles.index(leak.role)
         y = place + 0.24 * (nth - (len(roles) - 1) / 2)
-        colour = getattr(look, one.role)
-        ax.plot([100 * one.low, 100 * one.high], [y, y], color=colour, linewidth=1.6)
+        colour = getattr(theme, leak.role)
+        ax.plot([100 * leak.low, 100 * leak.high], [y, y], color=colour, linewidth=1.6)
         ax.plot(
-            100 * one.value,
+            100 * leak.value,
             y,
-            ROLES[one.role],
+            ROLES[leak.role],
             ms=7,
             color=colour,
-            markeredgecolor=look.paper,
-            label=one.role,
+            markeredgecolor=theme.paper,
+            label=leak.role,
         )
         ax.plot(
-            [100 * one.chance] * 2,
+            [100 * leak.chance] * 2,
             [place - 0.45, place + 0.45],
-            color=look.quiet,
+            color=theme.quiet,
             linestyle="--",
             linewidth=1,
             label="guessing",
@@ -81,11 +81,11 @@ def leakage_figure(leaks: Sequence[Leak], look: Look, stamp: str = "") -> Figure
     ax.set_axisbelow(True)
     ax.set_xlabel("how often a probe recognises the person, %")
     handles, labels = ax.get_legend_handles_labels()
-    one_each = dict(zip(labels, handles, strict=True))
-    key = [*roles, "guessing"]
+    handle_of = dict(zip(labels, handles, strict=True))
+    names = [*roles, "guessing"]
     ax.legend(
-        [one_each[name] for name in key],
-        key,
+        [handle_of[name] for name in names],
+        names,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         ncols=4,
@@ -95,24 +95,24 @@ def leakage_figure(leaks: Sequence[Leak], look: Look, stamp: str = "") -> Figure
     return figure
 
 
-def maps_figure(maps: Mapping[str, Mapping[str, Any]], look: Look, stamp: str = "") -> Figure:
+def maps_figure(maps: Mapping[str, Mapping[str, Any]], theme: Theme, stamp: str = "") -> Figure:
     """Draw trials as points of a plane, coloured by person and by class.
 
     Parameters
     ----------
     maps : mapping
         Title -> ``points``, ``subject`` and ``label`` of trials; one or two.
-    look : Look
+    theme : Theme
         Colours.
     stamp : str
         Word across the picture, or "".
     """
     n = len(maps)
-    figure, axes = new_figure(5.6 if n > 1 else 3.2, look, stamp, 2 if n > 1 else 1, 2)
-    for place, (title, one) in enumerate(maps.items()):
+    figure, axes = new_figure(5.6 if n > 1 else 3.2, theme, stamp, 2 if n > 1 else 1, 2)
+    for place, (title, trials) in enumerate(maps.items()):
         for nth, (key, by) in enumerate((("subject", "person"), ("label", "class"))):
             ax = axes[nth * n + place] if n > 1 else axes[nth]
-            _scatter(ax, np.asarray(one["points"]), list(one[key]), look)
+            _scatter(ax, np.asarray(trials["points"]), list(trials[key]), theme)
             ax.set_title(f"{title}, by {by}")
     # The last panel is one by class. People have no key: what counts is how they mix.
     handles, labels = axes[-1].get_legend_handles_labels()
@@ -129,16 +129,16 @@ def maps_figure(maps: Mapping[str, Mapping[str, Any]], look: Look, stamp: str = 
     return figure
 
 
-def _scatter(ax: Axes, points: npt.NDArray[np.float64], names: Sequence[str], look: Look) -> None:
+def _scatter(ax: Axes, points: npt.NDArray[np.float64], names: Sequence[str], theme: Theme) -> None:
     for nth, name in enumerate(sorted(set(names), key=_natural)):
-        mine = np.array([one == name for one in names])
+        of_name = np.array([other == name for other in names])
         ax.scatter(
-            points[mine, 0],
-            points[mine, 1],
+            points[of_name, 0],
+            points[of_name, 1],
             s=11,
-            color=look.many[nth % len(look.many)],
+            color=theme.many[nth % len(theme.many)],
             # Ten markers and eight colours: eighty people before a pair comes again.
-            marker=MARKERS[(nth // len(look.many) + nth) % len(MARKERS)],
+            marker=MARKERS[(nth // len(theme.many) + nth) % len(MARKERS)],
             linewidth=0,
             alpha=0.8,
             label=name,
@@ -147,44 +147,44 @@ def _scatter(ax: Axes, points: npt.NDArray[np.float64], names: Sequence[str], lo
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(True)
-    ax.spines[:].set_color(look.faint)
+    ax.spines[:].set_color(theme.faint)
 
 
 def _natural(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def curves_figure(curves: Sequence[Mapping[str, Any]], look: Look, stamp: str = "") -> Figure:
+def curves_figure(curves: Sequence[Mapping[str, Any]], theme: Theme, stamp: str = "") -> Figure:
     """Draw losses, and the penalty if there is one, over epochs: thin for trials, thick the mean.
 
     Parameters
     ----------
     curves : sequence of mapping
         One for each trial: name -> one number for each epoch, and ``best_epoch``.
-    look : Look
+    theme : Theme
         Colours.
     stamp : str
         Word across the picture, or "".
     """
-    censored = any("penalty" in one for one in curves)
-    figure, axes = new_figure(4.4 if censored else 2.9, look, stamp, 2 if censored else 1, 1)
-    drawn = [
-        (axes[0], "task_loss", "training people", look.baseline, "-"),
-        (axes[0], "validation_loss", "validation people", look.chosen, "--"),
+    censored = any("penalty" in curve for curve in curves)
+    figure, axes = new_figure(4.4 if censored else 2.9, theme, stamp, 2 if censored else 1, 1)
+    panels = [
+        (axes[0], "task_loss", "training people", theme.baseline, "-"),
+        (axes[0], "validation_loss", "validation people", theme.chosen, "--"),
     ]
     axes[0].set_ylabel("task loss")
     if censored:
-        drawn.append((axes[1], "penalty", "penalty", look.placebo, "-"))
+        panels.append((axes[1], "penalty", "penalty", theme.placebo, "-"))
         axes[1].set_ylabel("penalty of the censor")
-    for ax, name, label, colour, line in drawn:
-        lines = [_numbers(one[name]) for one in curves if name in one]
+    for ax, name, label, colour, line in panels:
+        lines = [_numbers(curve[name]) for curve in curves if name in curve]
         for each in lines:
             ax.plot(np.arange(1, len(each) + 1), each, line, color=colour, linewidth=0.6, alpha=0.3)
         mean = mean_curve(lines)
         ax.plot(np.arange(1, len(mean) + 1), mean, line, color=colour, linewidth=2.2, label=label)
-    kept = float(np.median([one["best_epoch"] for one in curves]))
+    epoch = float(np.median([curve["best_epoch"] for curve in curves]))
     for ax in axes:
-        ax.axvline(kept, color=look.quiet, linestyle=":", label="epoch kept (median)")
+        ax.axvline(epoch, color=theme.quiet, linestyle=":", label="epoch kept (median)")
         ax.grid(axis="y", linewidth=0.6)
         ax.set_axisbelow(True)
     axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
@@ -204,13 +204,13 @@ def mean_curve(lines: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float
     """
     if not lines:
         return np.zeros(0)
-    longest = max(len(one) for one in lines)
+    longest = max(map(len, lines))
     table = np.full((len(lines), longest), np.nan)
-    for row, one in zip(table, lines, strict=True):
-        row[: len(one)] = one
-    there = np.isfinite(table).sum(axis=0)
+    for row, line in zip(table, lines, strict=True):
+        row[: len(line)] = line
+    count = np.isfinite(table).sum(axis=0)
     # Where trials have stopped early the rest would be a mean over others.
-    enough = there * 2 >= len(lines)
+    enough = count * 2 >= len(lines)
     return np.asarray(np.nanmean(table[:, enough], axis=0), np.float64)
 
 

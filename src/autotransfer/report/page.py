@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing but itself."""
+"""The page: one HTML file that needs nothing but itself, filled in from ``page.html.jinja``."""
 
 from __future__ import annotations
 
@@ -6,96 +6,92 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 from importlib.resources import files
+from shlex import quote
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from autotransfer._version import __version__
-from autotransfer.report.leakage_section import leakage_section
-from autotransfer.report.markup import Html, el
-from autotransfer.report.pictures import Drawn, stamp_of
+from autotransfer.report import sections, tables
+from autotransfer.report.formatting import count
+from autotransfer.report.pictures import Drawing, shown_methods, stamp_of
 from autotransfer.report.record import Record
-from autotransfer.report.run_sections import again_section, run_section, settings_section
-from autotransfer.report.sections import (
-    answer_section,
-    confusion_section,
-    maps_section,
-    scores_section,
-    training_section,
-)
+from autotransfer.report.reproduce import python
 from autotransfer.report.summary import answer
 
-LINKS = {
-    "answer": "Answer",
-    "scores": "Scores",
-    "leakage": "Leakage",
-    "training": "Training",
-    "maps": "Maps",
-    "confusion": "Confusion",
-    "settings": "Settings",
-    "run": "The run",
-    "again": "Again",
+MOST_SETTINGS = 2000
+"""Most rows of the table of settings; the CSV file has all."""
+
+MOST_FAILURES = 200
+"""Most rows of the table of failures; the CSV file has all."""
+
+SCORE_COLUMNS = {
+    f"{side} {key}": f"{side.capitalize()} {label}"
+    for side in ("validation", "test")
+    for key, label in {
+        "mean": "mean",
+        "sd": "SD",
+        "lower quartile": "lower quartile",
+        "worst": "worst",
+    }.items()
 }
 
 
-def page(record: Record, found: Mapping[str, Drawn], assets: str | None = None) -> str:
+def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = None) -> str:
     """Write the page of a run.
 
     Parameters
     ----------
     record : Record
         The run.
-    found : mapping of str to Drawn
+    drawings : mapping of str to Drawing
         Its pictures.
     assets : str, optional
         Name of the folder with pictures and tables as files.
     """
     style, script = _text("page.css"), _text("page.js")
-    # Nothing may be fetched, and nothing runs but the script below.
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
-        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    settings = _rows(tables.settings_table(record), MOST_SETTINGS)
+    environment = Environment(
+        loader=PackageLoader("autotransfer.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    stamp = stamp_of(record)
-    title = f"{'PARTIAL: ' if not record.complete else ''}{record.name}: AutoTransfer report"
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=policy),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("title", title),
-        el("style", Html(style)),
+    environment.filters["data_uri"] = _data_uri
+    return environment.get_template("page.html.jinja").render(
+        record=record,
+        about=record.about,
+        answer=answer(record),
+        drawings=drawings,
+        facts=sections.facts(record, assets),
+        failures=_rows(tables.failures_table(record), MOST_FAILURES),
+        focus=sections.focus(record),
+        leakage_sentences=sections.leakage_sentences(record),
+        n_methods=len(shown_methods(record)),
+        # Nothing may be fetched, and nothing runs but the page's own script.
+        policy=f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'",
+        probe_errors=sections.probe_errors(record),
+        python_call=python(record),
+        report_command=f"autotransfer report {quote(record.name)}",
+        row_count=count(len(settings), "row"),
+        score_columns=SCORE_COLUMNS,
+        script=script,
+        search_folds=sections.search_folds(record),
+        settings=settings,
+        stamp=stamp_of(record),
+        style=style,
+        version=__version__,
     )
-    links = [el("a", words, href=f"#{name}") for name, words in LINKS.items()]
-    shape = record.about.get("shape")
-    subjects = record.about.get("subjects")
-    about = [f"{len(subjects)} people" if subjects else "", f"{shape[0]} trials" if shape else ""]
-    about.append(record.about.get("begun", "")[:10])
-    body = el(
-        "body",
-        el("aside", stamp, class_="stamp", aria_label="State of the run") if stamp else None,
-        el(
-            "header",
-            el("p", "AutoTransfer report", class_="kind"),
-            el("h1", record.name),
-            el("p", " · ".join(part for part in about if part), class_="about"),
-            el("nav", *links, aria_label="Sections"),
-        ),
-        el(
-            "main",
-            answer_section(answer(record), record),
-            scores_section(record, found),
-            leakage_section(record, found),
-            training_section(record, found),
-            maps_section(record, found),
-            confusion_section(record, found),
-            settings_section(record),
-            run_section(record, assets),
-            again_section(record),
-        ),
-        el("footer", el("p", f"Written by autotransfer {__version__} from the record of the run.")),
-        el("script", Html(script)),
-    )
-    return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"
+
+
+def _rows(table: pd.DataFrame, most: int) -> list[dict[Any, Any]]:
+    """First rows of a table, with None where there is no value."""
+    head = table.head(most).astype(object)
+    return head.where(head.notna(), None).to_dict("records")
 
 
 def _text(name: str) -> str:
@@ -104,3 +100,7 @@ def _text(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _data_uri(svg: bytes) -> str:
+    return "data:image/svg+xml;base64," + b64encode(svg).decode()

@@ -14,10 +14,10 @@ from autotransfer.report.formatting import count, percent
 from autotransfer.report.latent_figures import Leak
 from autotransfer.report.record import Method, Record
 from autotransfer.report.score_figures import Row
-from autotransfer.report.theme import DARK, LIGHT, Look, drawing, to_png, to_svg
+from autotransfer.report.theme import DARK, LIGHT, Theme, drawing, to_png, to_svg
 from autotransfer.search.settings.setting import Setting
 
-SHOWN = 40
+MOST_METHODS = 40
 """Most candidates in the picture of scores; the table has all."""
 
 NAMES = ("methods", "people", "leakage", "curves", "maps", "confusion")
@@ -35,16 +35,16 @@ class Picture:
     alt : str
         What it shows, with its numbers, for those who do not see it.
     draw : callable
-        Look -> Figure.
+        Theme -> Figure.
     """
 
     name: str
     alt: str
-    draw: Callable[[Look], Figure]
+    draw: Callable[[Theme], Figure]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawing:
     """A picture as files.
 
     Parameters
@@ -63,13 +63,13 @@ class Drawn:
     png: bytes | None = None
 
 
-def draw(picture: Picture, png: bool) -> Drawn:
+def draw(picture: Picture, png: bool) -> Drawing:
     """Draw a picture; as PNG only if that is asked for, because it takes longest."""
     with drawing(LIGHT):
         figure = picture.draw(LIGHT)
         light, pixels = to_svg(figure), to_png(figure) if png else None
     with drawing(DARK):
-        return Drawn(picture.alt, light, to_svg(picture.draw(DARK)), pixels)
+        return Drawing(picture.alt, light, to_svg(picture.draw(DARK)), pixels)
 
 
 def stamp_of(record: Record) -> str:
@@ -84,17 +84,12 @@ def stamp_of(record: Record) -> str:
 def pictures(record: Record) -> dict[str, Picture]:
     """Make the pictures that a run has numbers for."""
     makers = (_methods, _people, _leakage, _curves, _maps, _confusion)
-    found = [maker(record) for maker in makers]
-    return {one.name: one for one in found if one is not None}
+    return {one.name: one for maker in makers if (one := maker(record)) is not None}
 
 
 def _picture(record: Record, name: str, alt: str, draw: Callable[..., Figure]) -> Picture:
     stamp = stamp_of(record)
     return Picture(name, f"{stamp}. {alt}" if stamp else alt, partial(draw, stamp=stamp))
-
-
-def _chance(record: Record) -> float | None:
-    return None if record.n_classes is None else 1 / record.n_classes
 
 
 def role_of(record: Record, method: Method) -> str:
@@ -119,9 +114,9 @@ def short_name(setting: Setting) -> str:
 
 def shown_methods(record: Record) -> list[Method]:
     """Candidates in the order of the picture: chosen, baseline, the others as they were judged."""
-    there = [m for m in tables.ordered(record) if m.candidate and m.test]
+    methods = [m for m in tables.ranked_methods(record) if m.candidate and m.test]
     first = {"chosen": 0, "baseline": 1, "": 2}
-    return sorted(there, key=lambda m: first[role_of(record, m)])[:SHOWN]
+    return sorted(methods, key=lambda m: first[role_of(record, m)])[:MOST_METHODS]
 
 
 def _methods(record: Record) -> Picture | None:
@@ -140,12 +135,12 @@ def _methods(record: Record) -> Picture | None:
         "Dot plot: test balanced accuracy of every person with each cross-validated method, the "
         f"mean marked. Means: {means}."
     )
-    chance = _chance(record)
+    chance = 1 / record.n_classes
     return _picture(
         record,
         "methods",
         alt,
-        lambda look, stamp: score_figures.methods_figure(rows, chance, look, stamp),
+        lambda theme, stamp: score_figures.methods_figure(rows, chance, theme, stamp),
     )
 
 
@@ -156,7 +151,7 @@ def _people(record: Record) -> Picture | None:
     other = None if chosen is None or chosen is baseline else chosen.test
     ranked = sorted(baseline.test, key=lambda person: baseline.test[person])
     ends = [ranked[0], ranked[-1]] if len(ranked) > 12 else ranked
-    told = "; ".join(
+    scores = "; ".join(
         f"{person} {percent(baseline.test[person], 0)}"
         + (f" to {percent(other[person], 0)}" if other and person in other else "")
         for person in ends
@@ -165,77 +160,79 @@ def _people(record: Record) -> Picture | None:
     which = "lowest and highest of them" if len(ends) < len(ranked) else "from lowest to highest"
     alt = (
         f"Test balanced accuracy of each of {len(ranked)} people {what}, sorted by the uncensored "
-        f"score; {which}: {told}."
+        f"score; {which}: {scores}."
     )
-    chance = _chance(record)
+    chance = 1 / record.n_classes
     return _picture(
         record,
         "people",
         alt,
-        lambda look, stamp: score_figures.people_figure(baseline.test, other, chance, look, stamp),
+        lambda theme, stamp: score_figures.people_figure(
+            baseline.test, other, chance, theme, stamp
+        ),
     )
 
 
 def leaks(record: Record) -> list[Leak]:
     """Leakage of the latents that the report compares."""
     # While nothing is chosen the baseline is all that may be shown.
-    shown = {"baseline": record.baseline_portrait}
+    portraits = {"baseline": record.baseline_portrait}
     if record.chosen is not None and record.chosen is not record.baseline:
-        shown["chosen"] = record.portrait(record.chosen.setting)
-        shown["placebo"] = record.portrait(record.chosen.setting, placebo=True)
+        portraits["chosen"] = record.portrait(record.chosen.setting)
+        portraits["placebo"] = record.portrait(record.chosen.setting, placebo=True)
     return [
         Leak(
             role,
             part,
-            **found["best"]["accuracy"],
-            chance=found["chance"],
-            subjects=len(found["subjects"]),
+            **leakage["best"]["accuracy"],
+            chance=leakage["chance"],
+            subjects=len(leakage["subjects"]),
         )
-        for role, one in shown.items()
-        for part, found in ({} if one is None else one.leakage).items()
-        if "best" in found
+        for role, portrait in portraits.items()
+        for part, leakage in ({} if portrait is None else portrait.leakage).items()
+        if "best" in leakage
     ]
 
 
 def _leakage(record: Record) -> Picture | None:
-    found = leaks(record)
-    if not found:
+    shares = leaks(record)
+    if not shares:
         return None
-    told = "; ".join(
-        f"{one.part} of the {one.role} {percent(one.value)} (interval {percent(one.low, 0)} to "
-        f"{percent(one.high, 0)}, guessing {percent(one.chance)})"
-        for one in found
+    numbers = "; ".join(
+        f"{leak.part} of the {leak.role} {percent(leak.value)} (interval {percent(leak.low, 0)} to "
+        f"{percent(leak.high, 0)}, guessing {percent(leak.chance)})"
+        for leak in shares
     )
-    alt = f"How often a fresh probe recognises the person from the latent: {told}."
+    alt = f"How often a fresh probe recognises the person from the latent: {numbers}."
     return _picture(
         record,
         "leakage",
         alt,
-        lambda look, stamp: latent_figures.leakage_figure(found, look, stamp),
+        lambda theme, stamp: latent_figures.leakage_figure(shares, theme, stamp),
     )
 
 
 def _curves(record: Record) -> Picture | None:
-    curves = [one for one in record.curves if one.get("task_loss")]
+    curves = [curve for curve in record.curves if curve.get("task_loss")]
     if not curves or record.focus is None:
         return None
-    told = {
+    names = {
         "task_loss": "task loss of training people",
         "validation_loss": "task loss of validation people",
         "penalty": "penalty",
     }
     parts = []
-    for key, words in told.items():
-        ends = [(one[key][0], one[key][one["best_epoch"] - 1]) for one in curves if one.get(key)]
+    for key, words in names.items():
+        ends = [(c[key][0], c[key][c["best_epoch"] - 1]) for c in curves if c.get(key)]
         if ends:
-            first, kept = np.mean(np.array(ends, np.float64), axis=0)
-            parts.append(f"{words} {first:.3g} after the first epoch, {kept:.3g} at the one kept")
+            first, best = np.mean(np.array(ends, np.float64), axis=0)
+            parts.append(f"{words} {first:.3g} after the first epoch, {best:.3g} at the one kept")
     alt = f"Learning curves of {record.focus.name} in {len(curves)} trainings: {'; '.join(parts)}."
     return _picture(
         record,
         "curves",
         alt,
-        lambda look, stamp: latent_figures.curves_figure(curves, look, stamp),
+        lambda theme, stamp: latent_figures.curves_figure(curves, theme, stamp),
     )
 
 
@@ -249,15 +246,15 @@ def _maps(record: Record) -> Picture | None:
         maps["chosen"] = after.points
     if not maps:
         return None
-    one = next(iter(maps.values()))
+    trials = next(iter(maps.values()))
     alt = (
-        f"Maps in two dimensions of the latents of {len(one['points'])} trials of "
-        f"{len(set(one['subject']))} training people in {len(set(one['label']))} classes, coloured "
-        f"by person and by class: {' and '.join(maps)}. How well people are told apart is measured "
-        "in the picture of leakage."
+        f"Maps in two dimensions of the latents of {len(trials['points'])} trials of "
+        f"{len(set(trials['subject']))} training people in {len(set(trials['label']))} classes, "
+        f"coloured by person and by class: {' and '.join(maps)}. How well people are told apart is "
+        "measured in the picture of leakage."
     )
     return _picture(
-        record, "maps", alt, lambda look, stamp: latent_figures.maps_figure(maps, look, stamp)
+        record, "maps", alt, lambda theme, stamp: latent_figures.maps_figure(maps, theme, stamp)
     )
 
 
@@ -265,19 +262,19 @@ def _confusion(record: Record) -> Picture | None:
     counts = record.confusion
     if counts is None or record.focus is None:
         return None
-    names = tables.class_names(record)
+    names = record.about["classes"]
     total = counts.sum(axis=1)
-    told = "; ".join(
+    hits = "; ".join(
         f"{name} {percent(counts[i, i] / total[i], 0)} of {total[i]}"
         for i, name in enumerate(names)
         if total[i]
     )
     alt = (
-        f"Confusion matrix of {record.focus.name} on test people. Recognised of each class: {told}."
+        f"Confusion matrix of {record.focus.name} on test people. Recognised of each class: {hits}."
     )
     return _picture(
         record,
         "confusion",
         alt,
-        lambda look, stamp: score_figures.confusion_figure(counts, names, look, stamp),
+        lambda theme, stamp: score_figures.confusion_figure(counts, names, theme, stamp),
     )

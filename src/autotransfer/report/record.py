@@ -147,12 +147,12 @@ class Record:
     @property
     def rule(self) -> Rule | None:
         """The rule by which the choice was made; None while there is none."""
-        return None if self.results is None else RULES.get(self.results["rule"]["name"])
+        return None if self.results is None else RULES[self.results["rule"]["name"]]
 
     @property
     def classifier(self) -> dict[str, Any]:
-        """Options of the classifier that somebody set; none in runs of earlier versions."""
-        return dict(self.about.get("classifier", {}))
+        """Options of the classifier that somebody set."""
+        return dict(self.about["classifier"])
 
     @property
     def for_study_only(self) -> bool:
@@ -183,11 +183,9 @@ class Record:
         return Setting.from_json(self.results["chosen"]["setting"])
 
     @property
-    def n_classes(self) -> int | None:
-        """Number of classes; None in runs of versions that did not note it."""
-        if self.about.get("classes"):
-            return len(self.about["classes"])
-        return None if self.confusion is None else len(self.confusion)
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.about["classes"])
 
     @property
     def baseline_portrait(self) -> Portrait | None:
@@ -196,8 +194,8 @@ class Record:
 
     def portrait(self, setting: Setting, placebo: bool = False) -> Portrait | None:
         """Find the portrait of a method; the last one if there are several."""
-        found = [p for p in self.portraits if (p.setting, p.placebo) == (setting, placebo)]
-        return found[-1] if found else None
+        portraits = [p for p in self.portraits if (p.setting, p.placebo) == (setting, placebo)]
+        return portraits[-1] if portraits else None
 
 
 def gather(folder: Path, storage: str | None = None) -> Record:
@@ -229,7 +227,7 @@ def gather(folder: Path, storage: str | None = None) -> Record:
                     trials[Trial.from_json(entry.definition)] = scored(entry)
                 elif stage == "portrait":
                     portraits.append(_portrait(entry))
-        made = Record(
+        record = Record(
             folder.resolve().name,
             run["definition"],
             run["about"],
@@ -241,16 +239,16 @@ def gather(folder: Path, storage: str | None = None) -> Record:
             counts=counts,
             seconds=seconds,
         )
-        focus = made.chosen or made.baseline
-        confusion, curves = _closely(ledger, focus, set(planned or ()))
-    return replace(made, focus=focus, confusion=confusion, curves=curves)
+        focus = record.chosen or record.baseline
+        confusion, curves = _confusion_and_curves(ledger, focus, set(planned or ()))
+    return replace(record, focus=focus, confusion=confusion, curves=curves)
 
 
 def _results(folder: Path) -> dict[str, Any]:
     path = RunFolder(folder).results
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
-        return found
+        results: dict[str, Any] = json.loads(path.read_text())
+        return results
     except (OSError, ValueError) as error:
         raise SourceError(
             f"{path} cannot be read ({error}). Delete it and make the same run again: nothing is "
@@ -261,62 +259,61 @@ def _results(folder: Path) -> dict[str, Any]:
 def _methods(trials: dict[Trial, Scored], planned: list[Trial] | None) -> list[Method]:
     """Put the trials of each setting together."""
     # What is cross-validated is judged by those trials only, wherever they are on record.
-    wanted: dict[Setting, list[Trial]] = {}
+    crossval: dict[Setting, list[Trial]] = {}
     for trial in planned or ():
-        wanted.setdefault(trial.setting, []).append(trial)
-    made = [_method(setting, True, mine, trials) for setting, mine in wanted.items()]
-    others: dict[Setting, list[Trial]] = {}
+        crossval.setdefault(trial.setting, []).append(trial)
+    methods = [_method(setting, True, plan, trials) for setting, plan in crossval.items()]
+    search: dict[Setting, list[Trial]] = {}
     for trial in trials:
-        if trial.setting not in wanted:
-            others.setdefault(trial.setting, []).append(trial)
-    for setting, mine in others.items():
+        if trial.setting not in crossval:
+            search.setdefault(trial.setting, []).append(trial)
+    for setting, plan in search.items():
         # A setting that climbed rungs is judged by the last one it reached.
-        last = max(trial.epochs for trial in mine)
-        made.append(_method(setting, False, [t for t in mine if t.epochs == last], trials))
-    return made
+        last = max(trial.epochs for trial in plan)
+        methods.append(_method(setting, False, [t for t in plan if t.epochs == last], trials))
+    return methods
 
 
 def _method(
-    setting: Setting, candidate: bool, wanted: list[Trial], trials: dict[Trial, Scored]
+    setting: Setting, candidate: bool, plan: list[Trial], trials: dict[Trial, Scored]
 ) -> Method:
-    found = [trials[trial] for trial in wanted if trial in trials]
-    failed = sum(bool(one.error) for one in found)
+    scores = [trials[trial] for trial in plan if trial in trials]
+    failed = sum(bool(score.error) for score in scores)
     return Method(
         setting,
         candidate,
-        len(wanted),
-        len(found) - failed,
+        len(plan),
+        len(scores) - failed,
         failed,
-        by_subject(found, "validation"),
-        by_subject(found, "test"),
-        by_subject(found, "adapted"),
+        by_subject(scores, "validation"),
+        by_subject(scores, "test"),
+        by_subject(scores, "adapted"),
     )
 
 
-def _closely(
+def _confusion_and_curves(
     ledger: Ledger, focus: Method | None, planned: set[Trial]
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[dict[str, Any], ...]]:
     """Read confusion matrix and curves of one method."""
+    if focus is None:
+        return None, ()
     confusion: npt.NDArray[np.int64] | None = None
     curves = []
-    for stage in TRIALS if focus is not None else ():
-        assert focus is not None
+    for stage in TRIALS:
         for entry in ledger.each(stage, curves=True):
             if entry.state != "done" or entry.definition["setting"] != focus.setting.to_json():
                 continue
             if focus.candidate and Trial.from_json(entry.definition) not in planned:
                 continue
             curves.append(entry.curves | {"best_epoch": entry.result["best_epoch"]})
-            counts = entry.result["test"].get("confusion")  # older runs have none
-            if counts is not None:
-                added = np.array(counts, np.int64)
-                confusion = added if confusion is None else confusion + added
+            counts = np.array(entry.result["test"]["confusion"], np.int64)
+            confusion = counts if confusion is None else confusion + counts
     return confusion, tuple(curves)
 
 
 def _portrait(entry: Entry) -> Portrait:
     setting = Setting.from_json(entry.definition["setting"])
-    placebo = bool(entry.definition.get("placebo"))
+    placebo = bool(entry.definition["placebo"])
     if entry.state != "done":
         return Portrait(setting, placebo, {}, {}, entry.error or "failed")
     return Portrait(setting, placebo, entry.result["leakage"], entry.result["map"])

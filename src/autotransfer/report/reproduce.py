@@ -10,7 +10,7 @@ from autotransfer.search.settings.space import Space
 from autotransfer.training import CensoredClassifier
 
 # Options of a classifier that change no result of a run, or that the run has in its own words.
-_NOT_SHOWN = (
+_LEFT_OUT = (
     "checkpoint",
     "checkpoint_every",
     "verbose",
@@ -30,17 +30,18 @@ def given_options(classifier: CensoredClassifier | None) -> dict[str, Any]:
     """
     if classifier is None:
         return {}
-    usual = CensoredClassifier().get_params(deep=False)
-    found: dict[str, Any] = {}
+    defaults = CensoredClassifier().get_params(deep=False)
+    options: dict[str, Any] = {}
     for name, value in classifier.get_params(deep=False).items():
-        if name in _NOT_SHOWN or (type(value) is type(usual[name]) and value == usual[name]):
+        default = defaults[name]
+        if name in _LEFT_OUT or (type(value) is type(default) and value == default):
             continue
         try:
             json.dumps(value)
-            found[name] = value
+            options[name] = value
         except (TypeError, ValueError):
-            found[name] = {"object": type(value).__name__}  # the reader has to make it again
-    return found
+            options[name] = {"object": type(value).__name__}  # the reader has to make it again
+    return options
 
 
 def python(record: Record) -> str:
@@ -50,15 +51,15 @@ def python(record: Record) -> str:
     report has their fingerprint, not their place.
     """
     definition = record.definition
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     if definition["budget"] is not None:
-        given["budget"] = repr(definition["budget"])
-    given["out"] = repr(record.name)
+        arguments["budget"] = repr(definition["budget"])
+    arguments["out"] = repr(record.name)
     classifier = _classifier(record)
     if classifier:
-        given["classifier"] = f"at.CensoredClassifier({classifier})"
+        arguments["classifier"] = f"at.CensoredClassifier({classifier})"
     if definition["space"] != Space().to_json():
-        given["space"] = _space(definition["space"])
+        arguments["space"] = _space(definition["space"])
     for name, default in (
         ("strategy", "grid"),
         ("n_settings", None),
@@ -69,15 +70,15 @@ def python(record: Record) -> str:
         ("search_folds", 1),
     ):
         if definition[name] != default:
-            given[name] = repr(definition[name])
+            arguments[name] = repr(definition[name])
     if record.results is not None and record.results["rule"]["name"] != "lower_quartile":
-        given["rule"] = repr(record.results["rule"]["name"])
-    given["random_state"] = repr(definition["seed"])
-    lines = [f"    {name}={value}," for name, value in given.items()]
+        arguments["rule"] = repr(record.results["rule"]["name"])
+    arguments["random_state"] = repr(definition["seed"])
+    lines = [f"    {name}={value}," for name, value in arguments.items()]
     return "\n".join(
         [
             "import autotransfer as at",
-            *(["from autotransfer.search import Space"] if "space" in given else []),
+            *(["from autotransfer.search import Space"] if "space" in arguments else []),
             "",
             "auto = at.AutoTransfer(",
             *lines,
@@ -98,9 +99,9 @@ def _classifier(record: Record) -> str:
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def _space(given: dict[str, Any]) -> str:
-    measures = given["measures"]
-    strengths = {name: one["strengths"] for name, one in measures.items()}
-    options = {name: one["options"] for name, one in measures.items() if one["options"] != [{}]}
-    parts = [list(measures), given["modes"], strengths, *([options] if options else [])]
+def _space(space: dict[str, Any]) -> str:
+    measures = space["measures"]
+    strengths = {name: grid["strengths"] for name, grid in measures.items()}
+    options = {name: grid["options"] for name, grid in measures.items() if grid["options"] != [{}]}
+    parts = [list(measures), space["modes"], strengths, *([options] if options else [])]
     return f"Space({', '.join(map(repr, parts))})"

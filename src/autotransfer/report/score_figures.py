@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from autotransfer.report.formatting import short
-from autotransfer.report.theme import Look, new_figure
+from autotransfer.report.theme import Theme, new_figure
 
-NAMED = 45
+MOST_NAMES = 45
 """Most people that are named in a picture."""
 
 
@@ -36,22 +36,26 @@ class Row:
     role: str = ""
 
 
-def methods_figure(
-    rows: Sequence[Row], chance: float | None, look: Look, stamp: str = ""
-) -> Figure:
+def methods_figure(rows: Sequence[Row], chance: float, theme: Theme, stamp: str = "") -> Figure:
     """Draw the test score of every person with every method, and the means."""
-    figure, (ax,) = new_figure(0.9 + 0.46 * len(rows) + 0.2 * bool(stamp), look, stamp)
+    figure, (ax,) = new_figure(0.9 + 0.46 * len(rows) + 0.2 * bool(stamp), theme, stamp)
     rng = np.random.default_rng(0)
-    colours = {"chosen": look.chosen, "baseline": look.baseline}
+    colours = {"chosen": theme.chosen, "baseline": theme.baseline}
     for place, row in enumerate(rows):
-        colour = colours.get(row.role, look.quiet)
+        colour = colours.get(row.role, theme.quiet)
         scores = 100 * np.asarray(row.scores, np.float64)
         spread = rng.uniform(-0.12, 0.12, len(scores))
         ax.scatter(scores, place + spread, s=17, color=colour, alpha=0.55, linewidth=0)
         mean = float(scores.mean())
         marker = "s" if row.role == "chosen" else "D"
         ax.plot(
-            mean, place, marker, ms=7, color=colour, markeredgecolor=look.paper, markeredgewidth=1.2
+            mean,
+            place,
+            marker,
+            ms=7,
+            color=colour,
+            markeredgecolor=theme.paper,
+            markeredgewidth=1.2,
         )
         bold = "bold" if row.role else "normal"
         along = ax.get_yaxis_transform()
@@ -67,7 +71,7 @@ def methods_figure(
             fontweight=bold,
             fontsize=8,
         )
-    _mark_chance(ax, chance, look)
+    _mark_chance(ax, chance, theme)
     ax.set_ylim(len(rows) - 0.6, -0.75)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
@@ -80,8 +84,8 @@ def methods_figure(
 def people_figure(
     baseline: Mapping[str, float],
     chosen: Mapping[str, float] | None,
-    chance: float | None,
-    look: Look,
+    chance: float,
+    theme: Theme,
     stamp: str = "",
 ) -> Figure:
     """Draw each person's test score without and with the chosen censor, sorted by the baseline."""
@@ -90,19 +94,19 @@ def people_figure(
     after = None
     if chosen is not None:
         after = 100 * np.array([chosen.get(person, np.nan) for person in people])
-    named = len(people) <= NAMED
+    named = len(people) <= MOST_NAMES
     height = 1.2 + 0.2 * len(people) if named else 3.4
-    figure, (ax,) = new_figure(height, look, stamp)
+    figure, (ax,) = new_figure(height, theme, stamp)
     place = np.arange(len(people))
     if after is not None:
         gain = after - before
-        for colour, mine in ((look.chosen, gain > 1e-7), (look.placebo, gain < -1e-7)):
+        for colour, rows in ((theme.chosen, gain > 1e-7), (theme.placebo, gain < -1e-7)):
             (ax.hlines if named else ax.vlines)(
-                place[mine], before[mine], after[mine], color=colour, linewidth=1.8, alpha=0.75
+                place[rows], before[rows], after[rows], color=colour, linewidth=1.8, alpha=0.75
             )
-    _dots(ax, before, place, named, "o", look.paper, look.baseline, "uncensored")
+    _dots(ax, before, place, named, "o", theme.paper, theme.baseline, "uncensored")
     if after is not None:
-        _dots(ax, after, place, named, "s", look.chosen, look.chosen, "chosen")
+        _dots(ax, after, place, named, "s", theme.chosen, theme.chosen, "chosen")
     if named:
         ax.set_yticks(place, [short(person) for person in people])
         ax.tick_params(axis="y", length=0, labelsize=8)
@@ -114,21 +118,21 @@ def people_figure(
         ax.set_ylabel("balanced accuracy, %")
     ax.grid(axis="x" if named else "y", linewidth=0.6)
     ax.set_axisbelow(True)
-    _mark_chance(ax, chance, look, upright=named)
+    _mark_chance(ax, chance, theme, upright=named)
     if after is not None:
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return figure
 
 
 def confusion_figure(
-    counts: npt.NDArray[np.int64], names: Sequence[str], look: Look, stamp: str = ""
+    counts: npt.NDArray[np.int64], names: Sequence[str], theme: Theme, stamp: str = ""
 ) -> Figure:
     """Draw shares of each true class that were taken for each class, with counts."""
     n = len(counts)
     total = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
-    figure, (ax,) = new_figure(min(5.2, 1.5 + 0.7 * n), look, stamp)
-    shades = look.shades
+    figure, (ax,) = new_figure(min(5.2, 1.5 + 0.7 * n), theme, stamp)
+    shades = theme.shades
     ax.imshow(shares, cmap=shades, vmin=0, vmax=1, aspect="auto")
     if n <= 12:
         for i, j in np.ndindex(n, n):
@@ -143,9 +147,11 @@ def confusion_figure(
                 color="#10161c" if bright else "#ffffff",
                 fontsize=9 if n <= 6 else 7,
             )
-    shown = [short(name) for name in names]
-    ax.set_xticks(range(n), shown, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right")
-    ax.set_yticks(range(n), shown)
+    labels = [short(name) for name in names]
+    ax.set_xticks(
+        range(n), labels, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right"
+    )
+    ax.set_yticks(range(n), labels)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel("class that the model said")
@@ -178,8 +184,6 @@ def _dots(
     )
 
 
-def _mark_chance(ax: Axes, chance: float | None, look: Look, upright: bool = True) -> None:
-    if chance is None:
-        return
+def _mark_chance(ax: Axes, chance: float, theme: Theme, upright: bool = True) -> None:
     mark = ax.axvline if upright else ax.axhline
-    mark(100 * chance, color=look.quiet, linestyle="--", linewidth=1, label="guessing", zorder=0)
+    mark(100 * chance, color=theme.quiet, linestyle="--", linewidth=1, label="guessing", zorder=0)

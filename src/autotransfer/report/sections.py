@@ -1,175 +1,113 @@
-"""The sections of the page, each from the record of a run."""
+"""Sentences of the page that depend on the run."""
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Mapping
-
-from autotransfer.report.markup import Html, el
-from autotransfer.report.pictures import Drawn, shown_methods
+from autotransfer.errors import join_some
+from autotransfer.report.formatting import count, hours, people, percent
+from autotransfer.report.pictures import leaks
 from autotransfer.report.record import Record
-from autotransfer.report.summary import STUDY_ONLY, Answer
 
 
-def section(name: str, title: str, *parts: object) -> Html:
-    """Make a section with a heading that links lead to."""
-    return el(
-        "section",
-        el("h2", title, id=f"{name}-title"),
-        *parts,
-        id=name,
-        aria_labelledby=f"{name}-title",
-    )
-
-
-def figure(picture: Drawn | None, *caption: object) -> Html | None:
-    """Make a picture that suits light and dark paper, with its caption."""
-    if picture is None:
-        return None
-    light, dark = (
-        "data:image/svg+xml;base64," + b64encode(svg).decode()
-        for svg in (picture.light, picture.dark)
-    )
-    return el(
-        "figure",
-        el(
-            "picture",
-            # On paper always the light one.
-            el("source", srcset=dark, media="screen and (prefers-color-scheme: dark)"),
-            el("img", src=light, alt=picture.alt),
-        ),
-        el("figcaption", *caption),
-    )
-
-
-def answer_section(answer: Answer, record: Record) -> Html:
-    """Say what came of it: the first screen."""
-    warnings = [el("p", el("strong", words), class_="warning") for words in answer.warnings]
-    tiles = [
-        el(
-            "div",
-            el("dt", tile.label),
-            el("dd", el("span", tile.value, class_="number"), el("span", tile.note, class_="note")),
-            class_="tile",
-        )
-        for tile in answer.tiles
-    ]
-    title = "The answer" if record.complete else "How far the run is"
-    return section(
-        "answer",
-        title,
-        warnings,
-        el("p", answer.headline, class_="headline"),
-        el("dl", *tiles, class_="tiles"),
-        [el("p", words) for words in answer.paragraphs],
-    )
-
-
-def scores_section(record: Record, found: Mapping[str, Drawn]) -> Html:
-    """Show the paper's two pictures."""
-    if "methods" not in found:
-        return section(
-            "scores",
-            "Scores on unseen people",
-            el("p", "No method has been cross-validated yet, so there are no scores to show."),
-        )
-    shown, all_ = len(shown_methods(record)), len(record.candidates)
-    left = f" The first {shown} of {all_} are shown; the table has all." if shown < all_ else ""
-    order = (
-        "The chosen one comes first, then the uncensored baseline, then the others in the order of "
-        "their validation scores, which is what the choice went by."
-        if record.complete
-        else "Nothing is chosen yet. Some methods have been tried on fewer people than others, so "
-        "their means cannot be compared."
-    )
-    guess = "" if record.n_classes is None else ", the dashed line what guessing gives"
-    other = record.complete and record.chosen is not record.baseline
-    return section(
-        "scores",
-        "Scores on unseen people",
-        figure(
-            found["methods"],
-            "Each dot is a person, tested by a model that had never seen that person; the large "
-            f"mark is the mean over people{guess}. {order}{left}",
-        ),
-        figure(
-            found.get("people"),
-            "Each line is a person, sorted by the score without censoring: from that score (open "
-            "circle) to the one with the chosen method (square). Blue lines are gains, orange ones "
-            "are losses."
-            if other
-            else "Each person's score with the uncensored model.",
-        ),
-    )
-
-
-def training_section(record: Record, found: Mapping[str, Drawn]) -> Html:
-    """Show learning curves."""
-    if "curves" not in found:
-        return section(
-            "training", "Learning curves", el("p", "No learning curves are on record yet.")
-        )
-    why = "" if record.complete else ", nothing being chosen yet"
-    return section(
-        "training",
-        "Learning curves",
-        figure(
-            found["curves"],
-            f"Of {_of_focus(record)}{why}. Thin lines are single trainings, one for each fold and "
-            "seed, thick lines their mean as far as half of them go. The weights of the epoch with "
-            "the lowest validation loss are kept.",
-        ),
-    )
-
-
-def maps_section(record: Record, found: Mapping[str, Drawn]) -> Html:
-    """Show maps of the latents."""
-    if "maps" not in found:
-        words = (
-            "This run made no portraits of its latents, so there is no map."
-            if record.complete
-            else "Maps are drawn at the end of a run; this one is not there yet."
-        )
-        return section("maps", "Maps of the latents", el("p", words))
-    return section(
-        "maps",
-        "Maps of the latents",
-        figure(
-            found["maps"],
-            "Each point is a trial of a training person; trials with similar latents lie close "
-            "together (t-SNE). Censoring that works mixes the colours of people and keeps those of "
-            "classes apart. A map is an impression, no measurement: sizes and distances of "
-            "clusters mean little.",
-        ),
-    )
-
-
-def confusion_section(record: Record, found: Mapping[str, Drawn]) -> Html:
-    """Show which classes are taken for which."""
-    if "confusion" not in found or record.focus is None:
-        return section(
-            "confusion",
-            "Which classes are confused",
-            el(
-                "p",
-                "No confusion matrix is on record: the run is not there yet, or it was made "
-                "by a version that did not note it.",
-            ),
-        )
-    mark = f" ({STUDY_ONLY.lower()})" if record.for_study_only else ""
-    return section(
-        "confusion",
-        "Which classes are confused",
-        figure(
-            found["confusion"],
-            f"Of {_of_focus(record)}{mark}, all test people and seeds together. A row is a true "
-            "class: the share of its trials, and their number, that the model took for each class.",
-        ),
-    )
-
-
-def _of_focus(record: Record) -> str:
+def focus(record: Record) -> str:
     """Name the method that curves and confusion matrix are of."""
     if record.focus is None or record.focus.setting.measure is None:
         return "the uncensored baseline"
     return f"the chosen method, {record.focus.name}"
+
+
+def leakage_sentences(record: Record) -> list[str]:
+    """Say what the numbers of leakage mean."""
+    by_role = {(leak.role, leak.part): leak for leak in leaks(record)}
+    complementary = record.chosen is not None and record.chosen.setting.mode == "complementary"
+    part = "z1" if complementary else "z"
+    baseline = by_role.get(("baseline", part))
+    if baseline is None:
+        return []
+    sentence = (
+        f"From the uncensored latent ({part}) a probe recognises which of "
+        f"{people(baseline.subjects)} a trial comes from in {percent(baseline.value)} of trials; "
+        f"guessing would give {percent(baseline.chance)}."
+    )
+    chosen = by_role.get(("chosen", part))
+    if chosen is None:
+        return [sentence]
+    change = "not clearly different (the intervals overlap)"
+    if chosen.high < baseline.low:
+        change = "clearly less"
+    elif chosen.low > baseline.high:
+        change = "clearly more"
+    sentence += f" From the chosen one's it is {percent(chosen.value)}: {change}."
+    placebo = by_role.get(("placebo", part))
+    if placebo is None or chosen.high >= baseline.low:
+        return [sentence]
+    if placebo.low > chosen.high:
+        credit = (
+            f"The placebo leaves it at {percent(placebo.value)}, so it is knowing who is who "
+            "that lowered it."
+        )
+    else:
+        credit = (
+            f"But the placebo lowers it too, to {percent(placebo.value)}: the censor cannot be "
+            "given the credit."
+        )
+    return [sentence, credit]
+
+
+def probe_errors(record: Record) -> list[str]:
+    """Say why latents could not be probed, each reason once."""
+    parts = [part for portrait in record.portraits for part in portrait.leakage.values()]
+    return sorted({part["error"] for part in parts if "error" in part})
+
+
+def facts(record: Record, assets: str | None) -> dict[str, str]:
+    """Say what was run: name -> words.
+
+    Parameters
+    ----------
+    record : Record
+        The run.
+    assets : str or None
+        Name of the folder with pictures and tables as files, if there is one.
+    """
+    about, definition = record.about, record.definition
+    trials, channels, samples = about["shape"]
+    programs = ("autotransfer", "torch", "numpy", "python")
+    counts = ", ".join(f"{n} in {stage}" for stage, n in record.counts.items() if n)
+    facts = {
+        "Recordings": f"{trials} trials, {channels} channels, {samples} samples",
+        "People": f"{people(len(about['subjects']))}: {join_some(about['subjects'], 60)}",
+        "Classes": join_some(about["classes"], 60),
+        "Begun": about["begun"].replace("T", " ").replace("Z", " UTC"),
+        "Versions": ", ".join(f"{name} {about[name]}" for name in programs),
+        "Seeds": f"random_state {definition['seed']}; "
+        f"{count(definition['n_seeds'], 'repetition')} of the cross-validation",
+        "Folds": f"{definition['n_folds']} folds of people; "
+        f"at most {definition['max_epochs']} epochs",
+        "Search": _search(record),
+        "Trials on record": f"{counts or 'none'}; {len(record.failures) or 'none'} failed",
+        "Time of computing": f"{hours(record.seconds)} (sum over all trainings)",
+    }
+    if record.results is not None:
+        rule = record.results["rule"]
+        facts["Rule of choice"] = f"{rule['name']}: {rule['is']}"
+    if assets:
+        facts["Files"] = f"the pictures as SVG and PNG and the tables as CSV are in {assets}"
+    return facts
+
+
+def _search(record: Record) -> str:
+    definition, space = record.definition, record.definition["space"]
+    words = f"{definition['strategy']} over {', '.join(space['measures'])}"
+    words += f" in mode {', '.join(space['modes'])}, on {search_folds(record)}"
+    if definition["prune"]:
+        words += ", with pruning"
+    if definition["budget"] is not None:
+        words += f"; budget {hours(definition['budget'])}"
+    return words + f"; the best {definition['keep']} of each measure are cross-validated"
+
+
+def search_folds(record: Record) -> str:
+    """Say on how many folds the search was; a budget may have cut them."""
+    # An definition does not name the default.
+    plan = record.definition if record.results is None else record.results["plan"]
+    return count(plan.get("search_folds", 1), "fold")

@@ -79,16 +79,16 @@ def bootstrap_mean(
     >>> print(bootstrap_mean([0.5, 0.6, 0.7, 0.8]))
     0.650 [0.550, 0.750]
     """
-    given: Floats = np.asarray(values, np.float64)
+    values = np.asarray(values, np.float64)
     rng = np.random.default_rng(seed)
-    n = len(given)
+    n = len(values)
     size = max(1, _AT_ONCE // n)
     means = [
-        given[rng.integers(n, size=(min(size, resamples - start), n))].mean(axis=1)
+        values[rng.integers(n, size=(min(size, resamples - start), n))].mean(axis=1)
         for start in range(0, resamples, size)
     ]
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(float(given.mean()), float(low), float(high))
+    return Estimate(float(values.mean()), float(low), float(high))
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> Paired | None:
@@ -106,8 +106,8 @@ def paired(one: Mapping[str, float], other: Mapping[str, float]) -> Paired | Non
 
     Examples
     --------
-    >>> found = paired({"a": 0.5, "b": 0.75}, {"a": 0.5, "b": 0.5})
-    >>> found.gained, found.lost, found.same, found.difference.value
+    >>> result = paired({"a": 0.5, "b": 0.75}, {"a": 0.5, "b": 0.5})
+    >>> result.gained, result.lost, result.same, result.difference.value
     (1, 0, 1, 0.125)
     """
     people = [person for person in one if person in other]

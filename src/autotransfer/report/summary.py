@@ -78,8 +78,8 @@ def answer(record: Record) -> Answer:
             f"{STUDY_ONLY}. The rule 'oracle' looked at the very scores shown here, so they are "
             "better than anything a new group of people would give."
         )
-    compared = None if chosen is baseline else paired(chosen.test, baseline.test)
-    if compared is None:
+    change = None if chosen is baseline else paired(chosen.test, baseline.test)
+    if change is None:
         return _uncensored(record, baseline, tuple(warnings))
     mark = f" ({STUDY_ONLY.lower()})" if record.for_study_only else ""
     tiles = (
@@ -87,13 +87,13 @@ def answer(record: Record) -> Answer:
         Tile("Without censoring", percent(_mean(baseline)), _chance(record)),
         Tile(
             "Difference",
-            f"{points(compared.difference.value)} points",
-            f"95 % interval {interval(compared.difference)}",
+            f"{points(change.difference.value)} points",
+            f"95 % interval {interval(change.difference)}",
         ),
         Tile(
             "Gained / lost",
-            f"{compared.gained} / {compared.lost}",
-            f"of {people(compared.n)}" + (f", {compared.same} the same" if compared.same else ""),
+            f"{change.gained} / {change.lost}",
+            f"of {people(change.n)}" + (f", {change.same} the same" if change.same else ""),
         ),
     )
     paragraphs = (
@@ -101,13 +101,13 @@ def answer(record: Record) -> Answer:
         f"never seen it recognised {percent(_mean(chosen))} of the trials, every class counting "
         f"the same (balanced accuracy{_guessing(record)}). The same model without censoring "
         f"recognised {percent(_mean(baseline))}.",
-        f"The difference is {points(compared.difference.value)} percentage points, with a 95 % "
-        f"interval from {interval(compared.difference)} (bootstrap over {people(compared.n)}). "
-        f"{_gained(compared)} {_test(compared)}",
+        f"The difference is {points(change.difference.value)} percentage points, with a 95 % "
+        f"interval from {interval(change.difference)} (bootstrap over {people(change.n)}). "
+        f"{_gained(change)} {_test(change)}",
         _how_chosen(record, chosen),
         *_adapted(chosen),
     )
-    return Answer(VERDICTS[compared.verdict], tiles, paragraphs, tuple(warnings))
+    return Answer(VERDICTS[change.verdict], tiles, paragraphs, tuple(warnings))
 
 
 def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> Answer:
@@ -177,28 +177,27 @@ def _explain(setting: Setting) -> str:
 
 
 def _chance(record: Record) -> str:
-    n = record.n_classes
-    return "uncensored baseline" + (f"; guessing gives {percent(1 / n, 0)}" if n else "")
+    return f"uncensored baseline; guessing gives {percent(1 / record.n_classes, 0)}"
 
 
 def _guessing(record: Record) -> str:
     n = record.n_classes
-    return f"; guessing among {n} classes gives {percent(1 / n)}" if n else ""
+    return f"; guessing among {n} classes gives {percent(1 / n)}"
 
 
-def _gained(compared: Paired) -> str:
-    same = f", and {compared.same} stayed the same" if compared.same else ""
-    return f"Of {people(compared.n)}, {compared.gained} gained and {compared.lost} lost{same}."
+def _gained(change: Paired) -> str:
+    same = f", and {change.same} stayed the same" if change.same else ""
+    return f"Of {people(change.n)}, {change.gained} gained and {change.lost} lost{same}."
 
 
-def _test(compared: Paired) -> str:
-    words = f"The paired Wilcoxon test gives {p_value(compared.p)}: "
-    if compared.least_p >= 0.05:
+def _test(change: Paired) -> str:
+    words = f"The paired Wilcoxon test gives {p_value(change.p)}: "
+    if change.least_p >= 0.05:
         return words + (
             "with so few people whose score differs it cannot tell a difference from chance, "
             "whatever the difference."
         )
-    if compared.p < 0.05:
+    if change.p < 0.05:
         return words + "a difference like this is unlikely to be chance."
     return words + "a difference like this may well be chance."
 
@@ -223,21 +222,21 @@ def _how_chosen(record: Record, chosen: Method) -> str:
 
 def _adapted(method: Method) -> list[str]:
     """Say what some unlabelled trials of a new person would be worth."""
-    compared = paired(method.adapted, method.test)
-    if compared is None:
+    change = paired(method.adapted, method.test)
+    if change is None:
         return []
     mean = float(np.mean(list(method.adapted.values())))
     return [
         "Where there are trials of the new person without labels, the model can be adapted to them "
         f"(adapt, or predict --adapt): it then recognised {percent(mean)}, "
-        f"{points(compared.difference.value)} percentage points against the model as it is (95 % "
-        f"interval from {interval(compared.difference)}). {_gained(compared)} Every other trial of "
+        f"{points(change.difference.value)} percentage points against the model as it is (95 % "
+        f"interval from {interval(change.difference)}). {_gained(change)} Every other trial of "
         f"a person was predicted, by a model adapted to up to {ADAPTED_TO} of the rest; nothing "
         "was chosen by it."
     ]
 
 
-def judged(record: Record, method: Method) -> float | None:
+def rule_score(record: Record, method: Method) -> float | None:
     """Judge a method by the rule of the run; None where it failed or nothing is chosen."""
     rule = record.rule
     if rule is None or not method.complete:
@@ -248,12 +247,12 @@ def judged(record: Record, method: Method) -> float | None:
 
 def _nearest(record: Record) -> str | None:
     """Name the best of the censors that were not chosen."""
-    found = [(judged(record, m), m) for m in record.candidates if m.setting.measure]
+    scores = [(rule_score(record, m), m) for m in record.candidates if m.setting.measure]
     ranked = sorted(
-        ((value, m) for value, m in found if value is not None), key=lambda pair: -pair[0]
+        ((value, m) for value, m in scores if value is not None), key=lambda pair: -pair[0]
     )
     baseline = record.baseline
-    own = None if baseline is None else judged(record, baseline)
+    own = None if baseline is None else rule_score(record, baseline)
     if not ranked or own is None or record.results is None:
         return None
     value, method = ranked[0]

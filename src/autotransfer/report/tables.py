@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from autotransfer.report.record import Method, Record
-from autotransfer.report.summary import judged
+from autotransfer.report.summary import rule_score
 from autotransfer.search.settings.selection import describe
 from autotransfer.search.settings.trial import Trial
 
@@ -19,7 +19,7 @@ def settings_table(record: Record) -> pd.DataFrame:
     search, by their validation score on its folds.
     """
     rows = []
-    for method in ordered(record):
+    for method in ranked_methods(record):
         setting = method.setting
         row: dict[str, Any] = {
             "setting": method.name,
@@ -41,11 +41,11 @@ def settings_table(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ordered(record: Record) -> list[Method]:
+def ranked_methods(record: Record) -> list[Method]:
     """Sort methods: chosen, cross-validated, searched; each by what the choice went by."""
 
     def place(method: Method) -> tuple[bool, bool, float]:
-        value = judged(record, method) if method.candidate else None
+        value = rule_score(record, method) if method.candidate else None
         if value is None:
             mean = describe(method.validation)["mean"]
             value = -1.0 if mean is None else mean
@@ -82,40 +82,33 @@ def scores_table(record: Record) -> pd.DataFrame:
 def leakage_table(record: Record) -> pd.DataFrame:
     """How well a fresh probe recognises the person from each part of each latent."""
     rows = []
-    for one in record.portraits:
-        for part, found in one.leakage.items():
+    for portrait in record.portraits:
+        for part, leakage in portrait.leakage.items():
             row: dict[str, Any] = {
-                "setting": str(one.setting),
-                "placebo": one.placebo,
+                "setting": str(portrait.setting),
+                "placebo": portrait.placebo,
                 "part": part,
-                "error": found.get("error", ""),
+                "error": leakage.get("error", ""),
             }
-            if "best" in found:
-                accuracy = found["best"]["accuracy"]
+            if "best" in leakage:
+                accuracy = leakage["best"]["accuracy"]
                 row |= {
                     "accuracy": accuracy["value"],
                     "low": accuracy["low"],
                     "high": accuracy["high"],
-                    "chance": found["chance"],
-                    "subjects": len(found["subjects"]),
-                    "trials": found["n_trials"],
+                    "chance": leakage["chance"],
+                    "subjects": len(leakage["subjects"]),
+                    "trials": leakage["n_trials"],
                 }
             rows.append(row)
     return pd.DataFrame(rows)
-
-
-def class_names(record: Record) -> list[str]:
-    """Names of the classes; their numbers in runs of versions that did not note them."""
-    named: list[str] = record.about.get("classes") or []
-    n = 0 if record.confusion is None else len(record.confusion)
-    return named if len(named) == n else [str(number) for number in range(n)]
 
 
 def confusion_table(record: Record) -> pd.DataFrame:
     """Trials of test people by true and predicted class."""
     if record.confusion is None:
         return pd.DataFrame()
-    names = class_names(record)
+    names = record.about["classes"]
     table = pd.DataFrame(record.confusion, columns=names)
     table.insert(0, "true \\ predicted", names, allow_duplicates=True)
     return table

@@ -26,7 +26,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
 @dataclass(frozen=True)
-class Look:
+class Theme:
     """Colours of a picture.
 
     Parameters
@@ -54,7 +54,7 @@ class Look:
         return LinearSegmentedColormap.from_list("shades", [self.faint, self.chosen])
 
 
-LIGHT = Look(
+LIGHT = Theme(
     paper="#ffffff",
     ink="#1b2530",
     faint="#dde3e9",
@@ -64,7 +64,7 @@ LIGHT = Look(
     placebo="#C44E00",
     many=(*OKABE_ITO, "#3b4651"),
 )
-DARK = Look(
+DARK = Theme(
     paper="#18202a",
     ink="#e6ebf0",
     faint="#323e4b",
@@ -77,20 +77,20 @@ DARK = Look(
 
 
 @contextmanager
-def drawing(look: Look) -> Iterator[None]:
+def drawing(theme: Theme) -> Iterator[None]:
     """Draw and save pictures within this: settings of matplotlib are put back afterwards."""
     settings = {
-        "figure.facecolor": look.paper,
-        "axes.facecolor": look.paper,
-        "savefig.facecolor": look.paper,
-        "text.color": look.ink,
-        "axes.labelcolor": look.ink,
-        "axes.edgecolor": look.quiet,
-        "xtick.color": look.ink,
-        "ytick.color": look.ink,
-        "xtick.labelcolor": look.ink,
-        "ytick.labelcolor": look.ink,
-        "grid.color": look.faint,
+        "figure.facecolor": theme.paper,
+        "axes.facecolor": theme.paper,
+        "savefig.facecolor": theme.paper,
+        "text.color": theme.ink,
+        "axes.labelcolor": theme.ink,
+        "axes.edgecolor": theme.quiet,
+        "xtick.color": theme.ink,
+        "ytick.color": theme.ink,
+        "xtick.labelcolor": theme.ink,
+        "ytick.labelcolor": theme.ink,
+        "grid.color": theme.faint,
         "font.size": 9,
         "axes.titlesize": 9,
         "axes.labelsize": 9,
@@ -110,7 +110,7 @@ def drawing(look: Look) -> Iterator[None]:
 
 
 def new_figure(
-    height: float, look: Look, stamp: str = "", rows: int = 1, columns: int = 1
+    height: float, theme: Theme, stamp: str = "", rows: int = 1, columns: int = 1
 ) -> tuple[Figure, list[Axes]]:
     """Make a figure with its axes, stamped if need be.
 
@@ -118,7 +118,7 @@ def new_figure(
     ----------
     height : float
         Inches.
-    look : Look
+    theme : Theme
         Colours.
     stamp : str
         Word across the picture, or "".
@@ -128,13 +128,13 @@ def new_figure(
     figure = Figure((WIDTH, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     if stamp:
-        figure.suptitle(stamp, color=look.placebo, fontsize=10, fontweight="bold")
+        figure.suptitle(stamp, color=theme.placebo, fontsize=10, fontweight="bold")
         word = stamp.partition(":")[0]
         figure.text(
             0.5,
             0.5,
             word,
-            color=look.placebo,
+            color=theme.placebo,
             alpha=0.16,
             rotation=20,
             ha="center",
@@ -148,13 +148,13 @@ def new_figure(
 
 def to_svg(figure: Figure) -> bytes:
     """Give a figure as SVG: without a date, so that the same run gives the same page."""
-    made = io.BytesIO()
-    figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
-    return made.getvalue()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
 
 
 def to_png(figure: Figure) -> bytes:
     """Give a figure as PNG, at the resolution that print wants."""
-    made = io.BytesIO()
-    figure.savefig(made, format="png", dpi=300, metadata={"Software": None})
-    return made.getvalue()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=300, metadata={"Software": None})
+    return buffer.getvalue()

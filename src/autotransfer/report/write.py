@@ -12,7 +12,7 @@ from autotransfer.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from autotransfer.report.pictures import Drawn
+    from autotransfer.report.pictures import Drawing
     from autotransfer.report.record import Record
 
 PathLike = str | os.PathLike[str]
@@ -71,30 +71,30 @@ def write_report(
     elif assets is not False:
         files = Path(assets).expanduser()
     png = files is not None
-    found = {name: draw(picture, png) for name, picture in pictures(record).items()}
-    text = page(record, found, None if files is None else files.name)
+    drawings = {name: draw(picture, png) for name, picture in pictures(record).items()}
+    text = page(record, drawings, None if files is None else files.name)
     if files is not None:
-        _write_assets(files, record, found)
+        _write_assets(files, record, drawings)
     atomic.write_bytes(target, text.encode())
     return target
 
 
-def _write_assets(folder: Path, record: Record, found: Mapping[str, Drawn]) -> None:
+def _write_assets(folder: Path, record: Record, drawings: Mapping[str, Drawing]) -> None:
     """Write pictures and tables; what an earlier report left there and this one lacks goes."""
     from autotransfer.report.pictures import NAMES
     from autotransfer.report.tables import TABLES
 
     folder.mkdir(parents=True, exist_ok=True)
-    made: dict[str, bytes] = {}
-    for name, picture in found.items():
-        made[f"{name}.svg"], made[f"{name}.png"] = picture.light, picture.png or b""
+    contents: dict[str, bytes] = {}
+    for name, drawing in drawings.items():
+        contents[f"{name}.svg"], contents[f"{name}.png"] = drawing.light, drawing.png or b""
     for name, table in TABLES.items():
         rows = table(record)
         if not rows.empty:
-            made[f"{name}.csv"] = rows.to_csv(index=False).encode()
-    ours = [f"{n}.{kind}" for n in NAMES for kind in ("svg", "png")] + [f"{n}.csv" for n in TABLES]
-    for name in ours:
-        if name in made:
-            atomic.write_bytes(folder / name, made[name])
+            contents[f"{name}.csv"] = rows.to_csv(index=False).encode()
+    names = [f"{n}.{kind}" for n in NAMES for kind in ("svg", "png")] + [f"{n}.csv" for n in TABLES]
+    for name in names:
+        if name in contents:
+            atomic.write_bytes(folder / name, contents[name])
         else:
             (folder / name).unlink(missing_ok=True)
