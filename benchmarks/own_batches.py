@@ -21,7 +21,7 @@ import numpy as np
 import autotransfer as at
 import erm
 import report
-from autotransfer.search.options import problem_of
+from autotransfer.search.options import shared_of
 from autotransfer.search.settings.setting import BASELINE
 from autotransfer.search.settings.trial import Trial
 from evidence import classifier_of
@@ -41,9 +41,9 @@ def random_states(
     recording = RECORDINGS[name]
     data, n_folds = recording.load(), recording.count_folds()
     auto = at.AutoTransfer(classifier=classifier_of(data, options))
-    problem = problem_of(auto, data.X, data.y, data.subject)
+    shared = shared_of(auto, data.X, data.y, data.subject)
     return {
-        (fold, seed): Trial(BASELINE, fold, n_folds, seed, 1).random_state(problem.hash)
+        (fold, seed): Trial(BASELINE, fold, n_folds, seed, 1).random_state(shared.hash)
         for fold in range(n_folds)
         for seed in seeds
     }

@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.registry import make_encoder
-from autotransfer.training import options as training_options
 from autotransfer.training.loop import class_weights
 from autotransfer.training.network import Network
 
@@ -158,7 +157,7 @@ def fit(known: Known, new: list[Array] | None, *, method: str, reg: float) -> Mo
             optimizer__weight_decay=clf.weight_decay,
             lr=clf.learning_rate,
             batch_size=min(BATCH, len(train)),
-            max_epochs=training_options.epochs(clf, train.n_trials),
+            max_epochs=clf.options.epochs(train.n_trials),
             train_split=None,
             callbacks=[stopping],
             verbose=0,

@@ -14,13 +14,13 @@ from torch import Tensor
 import autotransfer as at
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.normalise import Normaliser
+from autotransfer.data.problem import Problem
 from autotransfer.data.splits import hold_out
 from autotransfer.encoder.registry import make_encoder
-from autotransfer.training import options as training_options
 from autotransfer.training.feed import Feed
-from autotransfer.training.given import check_given
 from autotransfer.training.loop import LoopOptions, _Run, class_weights
 from autotransfer.training.network import Network
+from autotransfer.training.options import as_random_seed
 from autotransfer.training.progress import EpochProgress
 
 MEMORY = 4 * 2**30
@@ -45,21 +45,21 @@ def fit(
     CensoredClassifier
         The same, ready to predict.
     """
-    given = check_given(X, y, subject)
-    seed = training_options.seed(clf.random_state)
-    fold = hold_out(given.subject, clf.validation, seed)
-    _, channels, times = given.X.shape
+    problem = Problem.of(X, y, subject)
+    seed = as_random_seed(clf.random_state)
+    fold = hold_out(problem.subject, clf.validation, seed)
+    _, channels, times = problem.X.shape
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = make_encoder(clf.encoder, channels, times, clf.sfreq, clf.encoder_options)
-        network = Network(encoder, len(given.classes))
-    normaliser = Normaliser(clf.normalise).fit(given.X, fold.train)
+        network = Network(encoder, len(problem.classes))
+    normaliser = Normaliser(clf.normalise).fit(problem.X, fold.train)
     used = np.union1d(fold.train, fold.validation)
-    feed = Feed(given.X, used, normaliser, network, torch.device("cpu"), MEMORY)
+    feed = Feed(problem.X, used, normaliser, network, torch.device("cpu"), MEMORY)
     batches = SubjectBatches(
-        given.codes,
+        problem.codes,
         fold.subject,
-        *training_options.batch_shape(clf, len(given.classes)),
+        *clf.options.batch_shape(len(problem.classes)),
         trials=fold.train,
         by_class=False,  # as the uncensored baseline has them
         seed=seed,
@@ -67,20 +67,22 @@ def fit(
     options = LoopOptions(
         learning_rate=clf.learning_rate,
         weight_decay=clf.weight_decay,
-        max_epochs=training_options.epochs(clf, len(fold.train)),
+        max_epochs=clf.options.epochs(len(fold.train)),
         patience=clf.patience,
         seed=seed,
     )
-    weights = class_weights(given.codes[fold.train], len(given.classes))
+    weights = class_weights(problem.codes[fold.train], len(problem.classes))
     objective = make(len(fold.subjects("train")))
-    run = _SubjectRun(objective, network, feed, fold, batches, given.codes, weights, options, None)
+    run = _SubjectRun(
+        objective, network, feed, fold, batches, problem.codes, weights, options, None
+    )
     with torch.random.fork_rng(devices=[]), EpochProgress(False, options.max_epochs) as shown:
         while not run.progress.done:
             run.epoch(shown)
     if run.stops_early:
         network.load_state_dict(run.best)
     clf.network_, clf.normaliser_ = network.eval(), normaliser
-    clf.classes_, clf.n_channels_, clf.n_times_ = given.classes, channels, times
+    clf.classes_, clf.n_channels_, clf.n_times_ = problem.classes, channels, times
     clf.history_, clf.best_epoch_ = run.progress.history, run.progress.best_epoch
     return clf
 

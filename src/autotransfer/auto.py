@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError
 from autotransfer.report import write_report
 from autotransfer.report.reproduce import given_options
@@ -23,18 +24,18 @@ from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
 from autotransfer.search.ledger import Ledger
-from autotransfer.search.options import problem_of, run_definition, run_options_of
-from autotransfer.search.problem import Problem
+from autotransfer.search.options import run_definition, run_options_of, shared_of
 from autotransfer.search.procedure import Procedure
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder, trial_table
 from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import digest
+from autotransfer.search.shared import Shared
 from autotransfer.search.starter import Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
-from autotransfer.training import options as training_options
-from autotransfer.training.given import SignalEstimator
+from autotransfer.training.classifier import SignalEstimator
+from autotransfer.training.options import versions
 
 
 class AutoTransfer(SignalEstimator):
@@ -181,9 +182,9 @@ class AutoTransfer(SignalEstimator):
         subject : array of shape (n_trials,)
             The person each trial comes from.
         """
-        problem = problem_of(self, X, y, subject)
-        wishes = run_options_of(self, problem)
-        definition = run_definition(problem, wishes)
+        shared = shared_of(self, X, y, subject)
+        options = run_options_of(self, shared.problem)
+        definition = run_definition(shared, options)
         path = Path("autotransfer-runs") / digest(definition)[:12] if self.out is None else self.out
         folder = RunFolder(Path(path).expanduser().resolve())
         storage = self.storage or folder.ledger
@@ -192,16 +193,16 @@ class AutoTransfer(SignalEstimator):
         with contextlib.ExitStack() as stack:
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
-            choices = wishes.space.choices()
+            choices = options.space.choices()
             ledger = stack.enter_context(Ledger(storage, digest(definition), choices=choices))
-            folder.claim(definition, self._about(problem))
+            folder.claim(definition, self._about(shared.problem))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
-            start = stack.enter_context(self._starter(problem, folder))
-            driver = Driver(ledger, start, problem.hash, show, stop)
+            start = stack.enter_context(self._starter(shared, folder))
+            driver = Driver(ledger, start, shared.hash, show, stop)
             procedure = Procedure(
-                wishes,
-                problem.hash,
+                options,
+                shared.hash,
                 folder,
                 ledger,
                 start,
@@ -253,15 +254,15 @@ class AutoTransfer(SignalEstimator):
         budgets : sequence
             Times, as for `budget`; None for a run without one.
         """
-        problem = problem_of(self, X, y, subject)
+        shared = shared_of(self, X, y, subject)
         given = [None if budget is None else parse_budget(budget) for budget in budgets]
-        starter, show = self._starter(problem, None), RunProgress(bool(self.verbose))
-        return forecast(problem, run_options_of(self, problem), starter, show, given)
+        starter, show = self._starter(shared, None), RunProgress(bool(self.verbose))
+        return forecast(shared, run_options_of(self, shared.problem), starter, show, given)
 
     def _about(self, problem: Problem) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""
         return {
-            **training_options.versions(),
+            **versions(),
             "classifier": given_options(self.classifier),
             "shape": list(problem.X.shape),
             "classes": [str(c) for c in problem.classes],
@@ -271,9 +272,9 @@ class AutoTransfer(SignalEstimator):
             "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
-    def _starter(self, problem: Problem, folder: RunFolder | None) -> Starter:
+    def _starter(self, shared: Shared, folder: RunFolder | None) -> Starter:
         return Starter(
-            problem,
+            shared,
             folder,
             self.engine,
             self.n_jobs if self.n_jobs > 0 else (os.cpu_count() or 1),

@@ -25,7 +25,7 @@ from autotransfer.report.reproduce import given_options, python
 from autotransfer.report.summary import answer
 from autotransfer.search.entry import Entry
 from autotransfer.search.ledger import Ledger
-from autotransfer.search.options import problem_of, run_definition, run_options_of
+from autotransfer.search.options import run_definition, run_options_of, shared_of
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.trial import digest
 
@@ -221,8 +221,8 @@ def test_the_call_to_run_it_again_is_this_run(whole_run):
     names = {}
     exec(call, names)
     auto = names["auto"]
-    problem = problem_of(auto, X, y, subject)
-    definition = run_definition(problem, run_options_of(auto, problem))
+    shared = shared_of(auto, X, y, subject)
+    definition = run_definition(shared, run_options_of(auto, shared.problem))
     saved = json.loads(RunFolder(whole_run).run.read_text())["definition"]
     assert json.loads(json.dumps(definition)) == saved
 

@@ -24,6 +24,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import drive
 
 import autotransfer as at
+from autotransfer.data.mapped import stored
+from autotransfer.data.problem import Problem
+from autotransfer.data.trials import TrialArray
 from autotransfer.errors import (
     BudgetError,
     FoldError,
@@ -35,8 +38,8 @@ from autotransfer.errors import (
 from autotransfer.search import BASELINE, BASELINE_BY_CLASS, Setting, Space, tasks
 from autotransfer.search.engines.base import Carried
 from autotransfer.search.options import warn_small_batches
-from autotransfer.search.problem import Problem, stored
 from autotransfer.search.settings.trial import Trial
+from autotransfer.search.shared import Shared
 from autotransfer.search.status import open_run
 from autotransfer.search.tasks import run_trial
 
@@ -229,31 +232,32 @@ def test_pruned_settings_have_the_scores_of_whole_trainings(tmp_path):
     assert set(made[True].trials_["max_epochs"]) == {6, 18}
 
 
-def problem(codes=None, base=None):
+def shared(codes=None, base=None):
     classes, y = np.unique(DATA.y, return_inverse=True)
     options = {"device": "cpu", "learning_rate": 1e-3}
     codes = y if codes is None else codes
     base = DATA.X if base is None else base
-    return Problem(base, None, None, codes, DATA.subject, classes, "data", "problem", options)
+    problem = Problem(TrialArray(base), codes, DATA.subject, classes, "data")
+    return Shared(problem, options, "problem")
 
 
 @pytest.mark.parametrize("setting", [BASELINE, Setting.of("mmd", "conditional", 3)])
 def test_test_subjects_reach_nothing_but_the_test_score(setting):
     trial = Trial(setting, 1, 5, 0, 3)
-    first = problem()
-    fold = first.folds(5)[1]
+    first = shared()
+    fold = first.problem.folds(5)[1]
     rng = np.random.default_rng(0)
-    codes, base = first.codes.copy(), DATA.X.copy()
+    codes, base = first.problem.codes.copy(), DATA.X.copy()
     codes[fold.test] = rng.permutation(codes[fold.test])
     base[fold.test] = rng.normal(size=base[fold.test].shape) * 1e3
-    found = [run_trial(Carried(p), trial.to_json()) for p in (first, problem(codes, base))]
+    found = [run_trial(Carried(p), trial.to_json()) for p in (first, shared(codes, base))]
     for name in ("validation", "curves", "best_epoch", "epochs"):
         assert found[0][name] == found[1][name]
     assert found[0]["test"] != found[1]["test"]
     # And the same trial again is the same.
     assert run_trial(Carried(first), trial.to_json())["test"] == found[0]["test"]
     codes[fold.train] = codes[fold.train][::-1]
-    touched = run_trial(Carried(problem(codes)), trial.to_json())
+    touched = run_trial(Carried(shared(codes)), trial.to_json())
     assert touched["curves"] != found[0]["curves"]
 
 
@@ -262,12 +266,13 @@ def test_scores_are_those_of_scikit_learn():
 
     from autotransfer.search.tasks import classifier, scores
 
-    made, trial = problem(), Trial(BASELINE, 1, 3, 0, 2)
-    fold = made.folds(3)[1]
+    made, trial = shared(), Trial(BASELINE, 1, 3, 0, 2)
+    problem = made.problem
+    fold = problem.folds(3)[1]
     clf = classifier(made, trial, max_epochs=2)
-    clf.fit_fold(made.X, made.codes, made.classes, fold, 0, "data")
-    found = scores(clf, made, fold, "test")
-    predicted, true = clf.predict_codes(made.X.take(fold.test)), made.codes[fold.test]
+    clf.fit_fold(problem, fold, 0)
+    found = scores(clf, problem, fold, "test")
+    predicted, true = clf.predict_codes(problem.X.take(fold.test)), problem.codes[fold.test]
     assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, predicted))
     recalls = recall_score(true, predicted, average=None)
     assert list(found["classes"].values()) == pytest.approx(recalls.tolist())
@@ -279,12 +284,13 @@ def test_scores_are_those_of_scikit_learn():
 def test_people_are_adapted_to_by_trials_that_are_not_scored(monkeypatch):
     from sklearn.metrics import balanced_accuracy_score
 
-    made, trial = problem(), Trial(BASELINE, 1, 3, 0, 2)
-    fold = made.folds(3)[1]
+    made, trial = shared(), Trial(BASELINE, 1, 3, 0, 2)
+    problem = made.problem
+    fold = problem.folds(3)[1]
     clf = tasks.classifier(made, trial, max_epochs=2)
-    clf.fit_fold(made.X, made.codes, made.classes, fold, 0, "data")
+    clf.fit_fold(problem, fold, 0)
     monkeypatch.setattr(tasks, "ADAPTED_TO", 5)
-    found = tasks.adapted(clf, made, fold)
+    found = tasks.adapted(clf, problem, fold)
     assert sorted(found) == sorted(np.unique(DATA.subject[fold.test]).astype(str))
     for person, value in found.items():
         mine = np.flatnonzero(DATA.subject.astype(str) == person)
@@ -292,16 +298,16 @@ def test_people_are_adapted_to_by_trials_that_are_not_scored(monkeypatch):
         some = np.linspace(0, len(first) - 1, 5).round().astype(int)
         guesses = {}
         for half, rest in ((first, second), (second, first)):
-            own = clf.adapt(DATA.X[rest[some]])
-            guesses |= dict(zip(half, own.predict_codes(DATA.X[half]), strict=True))
+            personal = clf.adapt(DATA.X[rest[some]])
+            guesses |= dict(zip(half, personal.predict_codes(DATA.X[half]), strict=True))
         predicted = [guesses[trial] for trial in mine]
-        assert value == pytest.approx(balanced_accuracy_score(made.codes[mine], predicted))
+        assert value == pytest.approx(balanced_accuracy_score(problem.codes[mine], predicted))
 
 
 def test_without_batch_norm_nobody_is_adapted_to():
     trial = Trial(BASELINE, 1, 5, 0, 2)
     plain = nn.Sequential(nn.Flatten(), nn.Linear(DATA.X[0].size, 8))
-    made = problem()
+    made = shared()
     made = replace(made, options={**made.options, "encoder": plain})
     assert run_trial(Carried(made), trial.to_json())["adapted"] == {}
 
@@ -334,16 +340,15 @@ def test_a_setting_that_would_do_little_is_told_beforehand():
     space = Space(["mige", "mmd"])
     few = at.CensoredClassifier(trials_per_subject=8)
     with pytest.warns(SmallCellWarning) as told:
-        warn_small_batches(few, space, 3)
+        warn_small_batches(few.options, space, 3)
     (one,) = told
     assert "mige conditional would censor little or nothing" in str(one.message)
     assert "has about 2 trials of each class of a person, and it needs 4" in str(one.message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_small_batches(few.set_params(trials_per_subject=12), space, 3)
-        warn_small_batches(
-            at.CensoredClassifier(), Space(), 20
-        )  # left to itself it takes what is needed
+        warn_small_batches(few.set_params(trials_per_subject=12).options, space, 3)
+        # Left to itself it takes what is needed.
+        warn_small_batches(at.CensoredClassifier().options, Space(), 20)
 
 
 @pytest.mark.parametrize("prune", [False, True])

@@ -21,7 +21,6 @@ from torch import nn
 import autotransfer as at
 from autotransfer.data import TrialArray
 from autotransfer.errors import MissingSubjectError
-from autotransfer.training import options as training_options
 
 QUICK = {
     "encoder_options": {"F1": 2, "kernel_length": 16},
@@ -104,8 +103,8 @@ def test_repr_shows_what_was_changed():
 
 def test_the_hash_of_a_training_ignores_the_order_of_options():
     hashes = {
-        training_options.training_hash(
-            at.CensoredClassifier(encoder_options=dict(pairs)), "data", np.zeros(0, np.intp), 0
+        at.CensoredClassifier(encoder_options=dict(pairs)).options.hash(
+            "data", np.zeros(0, np.intp), 0
         )
         for pairs in ([("F1", 4), ("D", 2)], [("D", 2), ("F1", 4)])
     }

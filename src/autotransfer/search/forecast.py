@@ -13,10 +13,10 @@ from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.options import RunOptions, describe, n_trials, plan_for
-from autotransfer.search.problem import Problem
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
+from autotransfer.search.shared import Shared
 from autotransfer.search.starter import WORKER_MEMORY, Starter
 from autotransfer.search.tasks import cost
 
@@ -62,8 +62,8 @@ class Forecast:
 
 
 def forecast(
-    problem: Problem,
-    wishes: RunOptions,
+    shared: Shared,
+    options: RunOptions,
     starter: Starter,
     show: RunProgress,
     given: Sequence[float | None],
@@ -72,7 +72,7 @@ def forecast(
 
     Parameters
     ----------
-    problem, wishes
+    shared, options
         The data and what to do with them.
     starter : Starter
         Starts the engine.
@@ -84,27 +84,27 @@ def forecast(
     began = time.monotonic()
     with show, starter as start:
         engine, handle = start()
-        costs = measure_costs(wishes, engine, handle, show)
+        costs = measure_costs(options, engine, handle, show)
         workers = engine.n_workers
     costs = replace(costs, seconds=time.monotonic() - began)
-    size = memory(problem, workers)
+    size = memory(shared, workers)
     made = []
     for budget in given:
         try:
             if budget is None:
-                plan = whole_plan(wishes, costs, workers)
+                plan = whole_plan(options, costs, workers)
             else:
-                plan = plan_for(wishes, costs, budget, workers)
+                plan = plan_for(options, costs, budget, workers)
         except BudgetError as error:
             made.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue
-        words = describe(plan, wishes)
-        made.append(Forecast(budget, plan, n_trials(plan, wishes), workers, size, words))
+        words = describe(plan, options)
+        made.append(Forecast(budget, plan, n_trials(plan, options), workers, size, words))
     return made
 
 
 def measure_costs(
-    wishes: RunOptions,
+    options: RunOptions,
     engine: Engine,
     handle: Handle,
     show: RunProgress,
@@ -112,16 +112,16 @@ def measure_costs(
 ) -> Costs:
     """Measure a few training steps of every kind of setting, as many at once as trials will be."""
     kinds: dict[str, Setting] = {}
-    for setting in wishes.settings(None):
+    for setting in options.settings(None):
         kinds.setdefault(budgets.kind_of(setting), setting)
     show.stage("cost", len(kinds), ())
     # The first trial of each worker imports torch: that is not part of any trial's cost.
-    first = Trial(BASELINE, 0, wishes.n_folds, 0, 1).to_json()
+    first = Trial(BASELINE, 0, options.n_folds, 0, 1).to_json()
     for warm in [engine.submit(cost, handle, first, 2) for _ in range(engine.n_workers)]:
         result(warm)
     futures = {}
     for kind, setting in kinds.items():
-        trial = Trial(setting, 0, wishes.n_folds, 0, 1).to_json()
+        trial = Trial(setting, 0, options.n_folds, 0, 1).to_json()
         futures[kind] = engine.submit(cost, handle, trial, CALIBRATION_STEPS)
     found = {}
     for kind, future in futures.items():
@@ -130,14 +130,14 @@ def measure_costs(
     return Costs(
         {kind: one["epoch"] for kind, one in found.items()},
         {kind: one["fixed"] for kind, one in found.items()},
-        n_folds=wishes.n_folds,
+        n_folds=options.n_folds,
     )
 
 
-def whole_plan(wishes: RunOptions, costs: Costs, workers: int) -> Plan:
+def whole_plan(options: RunOptions, costs: Costs, workers: int) -> Plan:
     """Estimate a run without a budget."""
-    plan = wishes.plan()
-    tried = wishes.settings(plan.n_settings)
+    plan = options.plan()
+    tried = options.settings(plan.n_settings)
     candidates = budgets.candidates_guess(tried, plan.keep, costs)
     work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep, plan.search_folds)
     work += budgets.crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
@@ -146,9 +146,9 @@ def whole_plan(wishes: RunOptions, costs: Costs, workers: int) -> Plan:
     return replace(plan, seconds=work / workers)
 
 
-def memory(problem: Problem, workers: int) -> int:
+def memory(shared: Shared, workers: int) -> int:
     """Estimate the memory of a run: each worker keeps its signals, if they fit its budget."""
-    n, channels, times = problem.X.shape
-    kept = min(4 * n * channels * times, int(problem.options.get("memory_budget", 2**62)))
+    n, channels, times = shared.problem.X.shape
+    kept = min(4 * n * channels * times, int(shared.options.get("memory_budget", 2**62)))
     # Statistics that EEGNet prepares take up to as much again.
     return workers * (WORKER_MEMORY + 2 * kept)

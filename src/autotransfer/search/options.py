@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from autotransfer.censoring.registry import make_censor
+from autotransfer.data.problem import Problem
 from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
 from autotransfer.errors import SettingError, SmallCellWarning, join_some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan, parse_budget
-from autotransfer.search.problem import Problem
 from autotransfer.search.settings import selection
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import PROTOCOL, digest
+from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
-from autotransfer.training import options as training_options
-from autotransfer.training.given import check_given
+from autotransfer.training.options import TrainingOptions, as_random_seed, find_device
 from autotransfer.training.progress import duration
 
 
@@ -99,28 +98,28 @@ class RunOptions:
         )
 
 
-def plan_for(wishes: RunOptions, costs: Costs, budget: float, workers: int) -> Plan:
+def plan_for(options: RunOptions, costs: Costs, budget: float, workers: int) -> Plan:
     """Find the most thorough plan that fits a budget in seconds, measuring included."""
     return budgets.fit_budget(
-        budget, workers, wishes.settings, costs, wishes.plan(), wishes.least, wishes.prune
+        budget, workers, options.settings, costs, options.plan(), options.least, options.prune
     )
 
 
-def most_candidates(plan: Plan, wishes: RunOptions) -> int:
+def most_candidates(plan: Plan, options: RunOptions) -> int:
     """Count the settings that are cross-validated at most, with the baselines."""
-    return len(wishes.space.measures) * plan.keep + plan.n_baselines
+    return len(options.space.measures) * plan.keep + plan.n_baselines
 
 
-def n_trials(plan: Plan, wishes: RunOptions) -> int:
+def n_trials(plan: Plan, options: RunOptions) -> int:
     """Count the trials of a plan at most."""
     # The search has trained the candidates on the first folds already.
     again = plan.n_folds * plan.n_seeds - plan.search_folds
-    return plan.searched + most_candidates(plan, wishes) * again
+    return plan.searched + most_candidates(plan, options) * again
 
 
-def describe(plan: Plan, wishes: RunOptions) -> str:
+def describe(plan: Plan, options: RunOptions) -> str:
     """Say what a plan does, in words."""
-    n = most_candidates(plan, wishes)
+    n = most_candidates(plan, options)
     pruned = f" (rungs at {', '.join(map(str, plan.rungs))})" if len(plan.rungs) > 1 else ""
     where = f" on {plan.search_folds} folds" if plan.search_folds > 1 else ""
     words = (
@@ -129,7 +128,7 @@ def describe(plan: Plan, wishes: RunOptions) -> str:
     )
     if plan.n_seeds > 1:
         words += f" with {plan.n_seeds} seeds"
-    words += f": {n_trials(plan, wishes)} trials"
+    words += f": {n_trials(plan, options)} trials"
     return words + (f", about {duration(plan.seconds)}" if plan.seconds else "")
 
 
@@ -148,27 +147,20 @@ _DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max
 _DECIDED |= {"random_state", "checkpoint", "checkpoint_every", "verbose", "log"}
 
 
-def problem_of(estimator: Any, X: Any, y: Any, subject: Any) -> Problem:
+def shared_of(estimator: Any, X: Any, y: Any, subject: Any) -> Shared:
     """Check the data and the options that all trials share."""
-    base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
-    training_options.check(base)
-    given = check_given(X, y, subject)
-    data = given.fingerprint()
-    options = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
-    options["device"] = str(training_options.device(base.device))
-    seed = training_options.seed(estimator.random_state)
-    shared = training_options.training_hash(base, data, np.zeros(0, np.intp), seed)
-    return Problem(
-        given.X.base,
-        given.X.index,
-        given.X.scale,
-        given.codes,
-        given.subject,
-        given.classes,
-        data,
-        digest([PROTOCOL, shared]),
-        options,
-    )
+    base = _classifier(estimator)
+    options = base.options.check()
+    problem = Problem.of(X, y, subject)
+    seed = as_random_seed(estimator.random_state)
+    given = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
+    given["device"] = str(find_device(base.device))
+    training = options.hash(problem.fingerprint, np.zeros(0, np.intp), seed)
+    return Shared(problem, given, digest([PROTOCOL, training]))
+
+
+def _classifier(estimator: Any) -> CensoredClassifier:
+    return CensoredClassifier() if estimator.classifier is None else estimator.classifier
 
 
 def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
@@ -193,9 +185,9 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
             f"search_folds={estimator.search_folds}, but there are {n_folds} folds. Give "
             f"search_folds={n_folds} or fewer."
         )
-    base = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    options = _classifier(estimator).options
     space = estimator.space or Space()
-    warn_small_batches(base, space, len(problem.classes))
+    warn_small_batches(options, space, len(problem.classes))
     return RunOptions(
         space=space,
         strategy=estimator.strategy,
@@ -204,30 +196,26 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
         keep=estimator.keep,
         n_folds=n_folds,
         n_seeds=estimator.n_seeds,
-        max_epochs=training_options.epochs(
-            base, len(next(iter(folds.folds(problem.subject))).train)
-        ),
+        max_epochs=options.epochs(len(problem.folds(n_folds)[0].train)),
         n_subjects=n_subjects,
         rule=estimator.rule,
         search_folds=estimator.search_folds,
         budget=None if estimator.budget is None else parse_budget(estimator.budget),
-        seed=training_options.seed(estimator.random_state),
+        seed=as_random_seed(estimator.random_state),
     )
 
 
-def warn_small_batches(base: CensoredClassifier, space: Space, n_classes: int) -> None:
+def warn_small_batches(options: TrainingOptions, space: Space, n_classes: int) -> None:
     """Warn of measures and modes that would find few trials to censor in the batches asked for.
 
     Such a setting is little but the uncensored baseline, and could be chosen under another name.
     """
     for measure, mode in product(space.measures, space.modes):
-        given = {name: getattr(base, name) for name in ("subjects_per_batch", "trials_per_subject")}
-        asked = SimpleNamespace(measure=measure, mode=mode, **given)
-        _, trials = training_options.batch_shape(asked, n_classes)
+        _, trials = replace(options, measure=measure, mode=mode).batch_shape(n_classes)
         cell = trials // n_classes if mode == "conditional" else trials
         sizes = {"n_latent": 2, "n_subjects": 2, "n_classes": n_classes}
-        options = space.options_of(measure)[0]
-        least = make_censor(measure, mode, **sizes, options=options).measure.smallest_cell
+        first = space.options_of(measure)[0]
+        least = make_censor(measure, mode, **sizes, options=first).measure.smallest_cell
         if cell < least:
             whose = "each class of a person" if mode == "conditional" else "a person"
             warnings.warn(
@@ -239,16 +227,16 @@ def warn_small_batches(base: CensoredClassifier, space: Space, n_classes: int) -
             )
 
 
-def run_definition(problem: Problem, wishes: RunOptions) -> dict[str, Any]:
+def run_definition(shared: Shared, options: RunOptions) -> dict[str, Any]:
     """Say what may not differ when the folder of a run is used again."""
     same = (
         *("strategy", "n_settings", "prune", "keep", "n_folds", "n_seeds", "search_folds"),
         *("max_epochs", "seed"),
     )
     return {
-        "data": problem.fingerprint,
-        "classifier": problem.hash,
-        "space": wishes.space.to_json(),
-        "budget": wishes.budget,
-        **{name: getattr(wishes, name) for name in same},
+        "data": shared.problem.fingerprint,
+        "classifier": shared.hash,
+        "space": options.space.to_json(),
+        "budget": options.budget,
+        **{name: getattr(options, name) for name in same},
     }

@@ -20,8 +20,8 @@ from autotransfer.encoder.split import split_latent
 from autotransfer.errors import AutoTransferError, AutoTransferWarning
 from autotransfer.leakage import measure_leakage
 from autotransfer.search.engines.base import Handle
-from autotransfer.search.problem import Problem
 from autotransfer.search.settings.trial import Trial
+from autotransfer.search.shared import Shared
 from autotransfer.search.tasks import classifier, curves
 
 PROBED, DRAWN = 2500, 500
@@ -36,7 +36,7 @@ def portrait(handle: Handle, given: dict[str, Any], placebo: bool, mode: str) ->
     Parameters
     ----------
     handle : Handle
-        Of the `Problem`.
+        Of what all trials share, a `Shared`.
     given : dict
         The trial, from `Trial.to_json`.
     placebo : bool
@@ -53,17 +53,18 @@ def portrait(handle: Handle, given: dict[str, Any], placebo: bool, mode: str) ->
         coordinates, subject and label of some trials; ``curves``; ``seconds``. Leakage and map are
         of training subjects, whom the encoder had every chance to learn.
     """
-    problem: Problem = handle.get()
+    shared: Shared = handle.get()
+    problem = shared.problem
     trial = Trial.from_json(given)
     fold = problem.folds(trial.n_folds)[trial.fold]
-    seed = trial.random_state(problem.hash)
+    seed = trial.random_state(shared.hash)
     rng = np.random.default_rng(seed)
     start = time.perf_counter()
-    clf = classifier(problem, trial, max_epochs=trial.epochs)
+    clf = classifier(shared, trial, max_epochs=trial.epochs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AutoTransferWarning)
         used = shuffled(fold, rng) if placebo else fold
-        clf.fit_fold(problem.X, problem.codes, problem.classes, used, seed, problem.fingerprint)
+        clf.fit_fold(problem, used, seed)
         probed = _evenly(fold.train, PROBED)
         latent = clf.transform(problem.X.take(probed))
         subject = fold.subject[probed]

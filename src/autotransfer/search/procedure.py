@@ -40,7 +40,7 @@ class Procedure:
 
     Parameters
     ----------
-    wishes : RunOptions
+    options : RunOptions
         What to do.
     problem_hash : str
         Hash of the data and of the options that all trials share.
@@ -60,7 +60,7 @@ class Procedure:
 
     def __init__(
         self,
-        wishes: RunOptions,
+        options: RunOptions,
         problem_hash: str,
         folder: RunFolder,
         ledger: Ledger,
@@ -70,7 +70,7 @@ class Procedure:
         portraits: bool = True,
     ) -> None:
         self._with_portraits = portraits
-        self.wishes, self.problem_hash, self.folder = wishes, problem_hash, folder
+        self.options, self.problem_hash, self.folder = options, problem_hash, folder
         self.ledger, self.start, self.show, self.driver = ledger, start, show, driver
 
     def run(self) -> tuple[Choice, list[Scored], Plan]:
@@ -79,7 +79,7 @@ class Procedure:
         searched = self.search(plan)
         plan, candidates = self.plan_crossval(plan, searched)
         results = self.crossval(plan, candidates)
-        choice = choose(candidates, results, plan.n_folds, plan.n_seeds, self.wishes.rule)
+        choice = choose(candidates, results, plan.n_folds, plan.n_seeds, self.options.rule)
         self.refit(choice, plan)
         self.portraits(choice, plan)
         return choice, results, plan
@@ -89,32 +89,32 @@ class Procedure:
         known = self.ledger.plan("search")
         if known is not None:
             return Plan.from_json(known["plan"])
-        wishes = self.wishes
+        options = self.options
         costs = None
-        if wishes.budget is None:
-            plan = wishes.plan()
+        if options.budget is None:
+            plan = options.plan()
         else:
             began = time.monotonic()
             engine, handle = self.start()
-            costs = measure_costs(wishes, engine, handle, self.show, self.driver.result)
+            costs = measure_costs(options, engine, handle, self.show, self.driver.result)
             costs = replace(costs, seconds=time.monotonic() - began)
-            plan = plan_for(wishes, costs, wishes.budget, engine.n_workers)
-        self.show.say(describe(plan, wishes))
+            plan = plan_for(options, costs, options.budget, engine.n_workers)
+        self.show.say(describe(plan, options))
         kept = {"plan": plan.to_json(), "costs": None if costs is None else costs.to_json()}
         self.ledger.write_plan("search", kept)
         return plan
 
     def search(self, plan: Plan) -> list[Scored]:
         """Try the settings on the first folds; gives the scores of the last rung."""
-        if self.wishes.strategy == "grid":
-            n = None if plan.n_settings >= self.wishes.most else plan.n_settings
-            if self.wishes.n_settings is not None:
+        if self.options.strategy == "grid":
+            n = None if plan.n_settings >= self.options.most else plan.n_settings
+            if self.options.n_settings is not None:
                 n = plan.n_settings
-            return self._successive_halving(self.wishes.settings(n), plan)
-        found = self._successive_halving(self.wishes.space.baselines(), plan)
+            return self._successive_halving(self.options.settings(n), plan)
+        found = self._successive_halving(self.options.space.baselines(), plan)
         while (left := plan.n_settings + plan.n_baselines - len(found)) > 0:
             n = min(BATCH, left)
-            batch = suggest(self.wishes.space, found, n, self.wishes.seed)
+            batch = suggest(self.options.space, found, n, self.options.seed)
             found += self._successive_halving(batch, plan, all_of_them=True)
         return found
 
@@ -155,7 +155,7 @@ class Procedure:
                 f"skipped, because a batch has too few trials to censor: {join_some(skipped)}. "
                 "Raise trials_per_subject to have them tried."
             )
-        if self.wishes.budget is not None:
+        if self.options.budget is not None:
             engine, _ = self.start()
             plan = self._refitted(plan, candidates, engine.n_workers)
             self.show.say(describe_crossval(plan, candidates))
@@ -165,13 +165,13 @@ class Procedure:
 
     def _refitted(self, plan: Plan, candidates: list[Setting], workers: int) -> Plan:
         """Fit folds, epochs and seeds of the cross-validation to the rest of the budget."""
-        assert self.wishes.budget is not None
+        assert self.options.budget is not None
         entries = [e for e in self.ledger.entries("search") if e.state == "done"]
         on_record = self.ledger.plan("search")
         assert on_record is not None
         costs = updated(Costs(**on_record["costs"]).at(plan.n_folds), entries)
         spent = sum(entry.result["seconds"] for entry in entries) / workers
-        left = self.wishes.budget - spent - costs.seconds
+        left = self.options.budget - spent - costs.seconds
         work = left * workers * (1 - budgets.SLACK)
 
         def needs(epochs: int, seeds: int, n_folds: int) -> float:
@@ -187,9 +187,9 @@ class Procedure:
             seconds = needs(epochs, 1, n_folds) / workers
             return replace(plan, rungs=(epochs,), n_seeds=1, seconds=seconds)
         # Trials that took less time than was feared leave room for the folds that were cut.
-        more = range(n_folds, self.wishes.n_folds + 1)
+        more = range(n_folds, self.options.n_folds + 1)
         n_folds = max(n for n in more if needs(plan.epochs, 1, n) <= work)
-        most = max(self.wishes.n_seeds, plan.n_seeds)
+        most = max(self.options.n_seeds, plan.n_seeds)
         fits = [s for s in range(1, most + 1) if needs(plan.epochs, s, n_folds) <= work]
         seconds = needs(plan.epochs, fits[-1], n_folds) / workers
         return replace(plan, n_folds=n_folds, n_seeds=fits[-1], seconds=seconds)

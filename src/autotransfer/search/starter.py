@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any, Self
 
 from autotransfer.search.engines import Engine, Handle, make_engine
-from autotransfer.search.problem import Problem
 from autotransfer.search.run_folder import RunFolder
+from autotransfer.search.shared import Shared
 
 WORKER_MEMORY = 450 * 2**20
 """A worker with torch and this package loaded."""
@@ -20,7 +21,7 @@ class Starter:
 
     Parameters
     ----------
-    problem : Problem
+    shared : Shared
         Handed to the workers: by its file where they see our files, else as an array.
     folder : RunFolder or None
         Where signals and checkpoints of a run lie; None for an engine that leaves no files.
@@ -32,7 +33,7 @@ class Starter:
 
     def __init__(
         self,
-        problem: Problem,
+        shared: Shared,
         folder: RunFolder | None,
         engine: str | Executor,
         workers: int,
@@ -40,7 +41,7 @@ class Starter:
         options: Mapping[str, Any],
         checkpoints: bool,
     ) -> None:
-        self._problem, self._folder, self._checkpoints = problem, folder, checkpoints
+        self._shared, self._folder, self._checkpoints = shared, folder, checkpoints
         self._engine, self._workers, self._time_limit = engine, workers, time_limit
         self._options = options
         self._running: tuple[Engine, Handle] | None = None
@@ -59,18 +60,19 @@ class Starter:
             self._running = engine, engine.put(self._portable(engine))
         return self._running
 
-    def _portable(self, engine: Engine) -> Problem:
-        """Give the problem in the form in which it reaches the workers."""
+    def _portable(self, engine: Engine) -> Shared:
+        """Give what is shared in the form in which it reaches the workers."""
+        shared, folder = self._shared, self._folder
         if not engine.shares_filesystem:
-            return self._problem.in_memory()
-        if self._folder is None:
-            return self._problem
-        self._folder.signals.mkdir(parents=True, exist_ok=True)
-        sent = self._problem.on_disk(self._folder.signals)
+            return replace(shared, problem=shared.problem.in_memory())
+        if folder is None:
+            return shared
+        folder.signals.mkdir(parents=True, exist_ok=True)
+        shared = replace(shared, problem=shared.problem.on_disk(folder.signals))
         if not self._checkpoints:
-            return sent
-        self._folder.checkpoints.mkdir(parents=True, exist_ok=True)
-        return sent.with_checkpoints(self._folder.checkpoints)
+            return shared
+        folder.checkpoints.mkdir(parents=True, exist_ok=True)
+        return replace(shared, checkpoints=str(folder.checkpoints))
 
     def __enter__(self) -> Self:
         return self

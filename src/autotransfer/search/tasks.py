@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
 from autotransfer.search.engines.base import Handle
-from autotransfer.search.problem import Problem
 from autotransfer.search.settings.trial import Trial
+from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
 from autotransfer.training.adapt import adaptable, evenly
 
@@ -30,7 +31,7 @@ def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     handle : Handle
-        Of the `Problem`.
+        Of what all trials share, a `Shared`.
     given : dict
         The trial, from `Trial.to_json`.
 
@@ -42,22 +43,23 @@ def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
         warnings. All but the seconds is equal whenever the same trial is run again on the same kind
         of machine.
     """
-    problem: Problem = handle.get()
+    shared: Shared = handle.get()
+    problem = shared.problem
     trial = Trial.from_json(given)
     fold = problem.folds(trial.n_folds)[trial.fold]
     start = time.perf_counter()
     checkpoint = None
-    if problem.checkpoints is not None:
+    if shared.checkpoints is not None:
         # Without the epochs: a trial that was stopped early goes on where it stood.
         shorter = Trial(trial.setting, trial.fold, trial.n_folds, trial.seed, 0)
-        checkpoint = Path(problem.checkpoints) / f"{shorter.id(problem.hash)}.safetensors"
+        checkpoint = Path(shared.checkpoints) / f"{shorter.id(shared.hash)}.safetensors"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf = classifier(
-            problem, trial, max_epochs=trial.epochs, checkpoint=checkpoint, checkpoint_every=10**9
+            shared, trial, max_epochs=trial.epochs, checkpoint=checkpoint, checkpoint_every=10**9
         )
-        seed = trial.random_state(problem.hash)
-        clf.fit_fold(problem.X, problem.codes, problem.classes, fold, seed, problem.fingerprint)
+        seed = trial.random_state(shared.hash)
+        clf.fit_fold(problem, fold, seed)
     names = [w.category.__name__ for w in caught if issubclass(w.category, AutoTransferWarning)]
     result: dict[str, Any] = {
         "validation": scores(clf, problem, fold, "validation"),
@@ -75,9 +77,9 @@ def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def classifier(problem: Problem, trial: Trial, **more: Any) -> CensoredClassifier:
+def classifier(shared: Shared, trial: Trial, **more: Any) -> CensoredClassifier:
     """Make the classifier of a trial."""
-    options = {**problem.options, **trial.setting.classifier_options(), "verbose": False, **more}
+    options = {**shared.options, **trial.setting.classifier_options(), "verbose": False, **more}
     return CensoredClassifier(**options)
 
 
@@ -161,15 +163,16 @@ def refit(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     dict
         ``files``: the model folder, as file name -> bytes; ``best_epoch``, ``seconds``.
     """
-    problem: Problem = handle.get()
+    shared: Shared = handle.get()
+    problem = shared.problem
     trial = Trial.from_json(given)
     start = time.perf_counter()
-    seed = trial.random_state(problem.hash)
+    seed = trial.random_state(shared.hash)
     fold = hold_out(problem.subject, None, seed)
-    clf = classifier(problem, trial, max_epochs=trial.epochs, validation=None)
+    clf = classifier(shared, trial, max_epochs=trial.epochs, validation=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AutoTransferWarning)
-        clf.fit_fold(problem.X, problem.codes, problem.classes, fold, seed, problem.fingerprint)
+        clf.fit_fold(problem, fold, seed)
     with tempfile.TemporaryDirectory() as there:
         folder = clf.save(Path(there) / "model")
         files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
@@ -188,10 +191,11 @@ def cost(handle: Handle, given: dict[str, Any], n_steps: int) -> dict[str, float
     dict
         ``epoch``: seconds of a whole epoch with validation; ``fixed``: seconds of the rest.
     """
-    problem: Problem = handle.get()
+    shared: Shared = handle.get()
+    problem = shared.problem
     trial = Trial.from_json(given)
     fold = problem.folds(trial.n_folds)[trial.fold]
-    clf = classifier(problem, trial, max_epochs=3)
+    clf = classifier(shared, trial, max_epochs=3)
     rows = int(np.prod(clf.batch_shape(len(problem.classes)))) * n_steps
     part = fold
     if rows < len(fold.train):
@@ -205,7 +209,7 @@ def cost(handle: Handle, given: dict[str, Any], n_steps: int) -> dict[str, float
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf.fit_fold(problem.X, problem.codes, problem.classes, part, 0, problem.fingerprint)
+        clf.fit_fold(problem, part, 0)
         scores(clf, problem, part, "validation")
     whole = time.perf_counter() - start
     epochs = [entry["seconds"] for entry in clf.history_]

@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 import os
+import warnings
 from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
+from autotransfer.data.normalise import Normaliser
+from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
+from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import (
     ChannelMismatchError,
+    KernelLengthWarning,
     LabelError,
+    ModelFolderError,
     ShapeError,
     SubjectError,
     join_some,
 )
 from autotransfer.training import model_folder
-from autotransfer.training import options as training_options
 from autotransfer.training.adapt import PRIOR, adapted
 from autotransfer.training.fit import fit_fold
-from autotransfer.training.given import SignalEstimator, check_given
-from autotransfer.training.log import TrainingLog, run_folder
-from autotransfer.training.network import encode_trials
+from autotransfer.training.log import TrainingLog, log_folder
+from autotransfer.training.loop import Progress
+from autotransfer.training.model_folder import labels_from_json
+from autotransfer.training.network import Network, encode_trials
+from autotransfer.training.options import TrainingOptions, as_random_seed, versions
 
 Array = npt.NDArray[Any]
+
+
+class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of trials x channels x times that also gives latents."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
 
 class CensoredClassifier(SignalEstimator):
@@ -198,60 +217,62 @@ class CensoredClassifier(SignalEstimator):
         CensoredClassifier
             Itself.
         """
-        training_options.check(self)
-        given = check_given(X, y, subject)
-        if self.validation is not None and len(np.unique(given.subject)) < 2:
+        self.options.check()
+        problem = Problem.of(X, y, subject)
+        if self.validation is not None and len(np.unique(problem.subject)) < 2:
             raise SubjectError(
-                f"All trials come from one subject ({given.subject[0]!r}): there is nobody to "
+                f"All trials come from one subject ({problem.subject[0]!r}): there is nobody to "
                 "validate on. Give more subjects, or validation=None to train a fixed number of "
                 "epochs."
             )
-        seed = training_options.seed(self.random_state)
-        fold = hold_out(given.subject, self.validation, seed)
-        return self.fit_fold(given.X, given.codes, given.classes, fold, seed, given.fingerprint())
+        seed = as_random_seed(self.random_state)
+        return self.fit_fold(problem, hold_out(problem.subject, self.validation, seed), seed)
 
-    def fit_fold(
-        self, X: TrialArray, codes: Array, classes: Array, fold: Fold, seed: int, data: str
-    ) -> Self:
+    @property
+    def options(self) -> TrainingOptions:
+        """What `fit` goes by, but for seeds and who validates."""
+        return TrainingOptions.of(self)
+
+    def fit_fold(self, problem: Problem, fold: Fold, seed: int) -> Self:
         """Train on ``fold.train``, validate on ``fold.validation``.
 
         For those who make folds and have checked their data; `fit` does both.
 
         Parameters
         ----------
-        X, codes, classes, fold, seed, data
+        problem, fold, seed
             As for `autotransfer.training.fit.fit_fold`.
         """
-        self.classes_ = classes
-        there = run_folder(self, training_options.training_hash(self, data, fold.validation, seed))
-        with TrainingLog(there) as log:
-            fitted = fit_fold(self, X, codes, classes, fold, seed, data, log)
-            self._keep(fitted, X, codes, fold, seed, data)
-            log.end(training_options.to_json(self), self.provenance_["scores"], self.best_epoch_)
+        options = self.options
+        self.classes_ = problem.classes
+        training_hash = options.hash(problem.fingerprint, fold.validation, seed)
+        with TrainingLog(log_folder(options, training_hash)) as log:
+            self._keep(fit_fold(options, problem, fold, seed, log), problem, fold, seed)
+            log.end(options.to_json(), self.provenance_["scores"], self.best_epoch_)
         return self
 
     def _keep(
-        self, fitted: Any, X: TrialArray, codes: Array, fold: Fold, seed: int, data: str
+        self, fitted: tuple[Network, Normaliser, Progress], problem: Problem, fold: Fold, seed: int
     ) -> None:
         """Keep what was trained, and how well it does on the validation subjects."""
         network, normaliser, progress = fitted
         self.network_, self.normaliser_ = network, normaliser
-        _, self.n_channels_, self.n_times_ = X.shape
+        _, self.n_channels_, self.n_times_ = problem.X.shape
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch
         self.training_subjects_ = fold.subjects("train")
         self.validation_subjects_ = fold.subjects("validation")
         scores = {}
         if len(fold.validation):
-            predicted = self._encode(X.take(fold.validation), logits=True).argmax(1)
+            predicted = self._encode(problem.X.take(fold.validation), logits=True).argmax(1)
             scores = {
                 "validation_balanced_accuracy": balanced_accuracy(
-                    codes[fold.validation], predicted
+                    problem.codes[fold.validation], predicted
                 ),
                 "validation_loss": progress.best_loss,
             }
-        self.provenance_ = {
-            **training_options.versions(),
-            "data_fingerprint": data,
+        self.provenance_: dict[str, Any] = {
+            **versions(),
+            "data_fingerprint": problem.fingerprint,
             "seed": seed,
             "n_trials": len(fold.train) + len(fold.validation),
             "training_subjects": [str(s) for s in self.training_subjects_],
@@ -263,7 +284,7 @@ class CensoredClassifier(SignalEstimator):
 
     def batch_shape(self, n_classes: int) -> tuple[int, int]:
         """Subjects in a batch, and trials of each of them."""
-        return training_options.batch_shape(self, n_classes)
+        return self.options.batch_shape(n_classes)
 
     def _signals(self, X: Any) -> TrialArray:
         """Check signals to be predicted."""
@@ -375,7 +396,7 @@ class CensoredClassifier(SignalEstimator):
             "encoder_options": self.encoder_options or {},
             # With today's defaults, so that later ones do not change an old model.
             "encoder_made": getattr(self.network_.encoder, "options", None),
-            "parameters": training_options.to_json(self),
+            "parameters": self.options.to_json(),
             "n_channels": self.n_channels_,
             "n_times": self.n_times_,
             "n_latent": self.network_.n_latent,
@@ -388,7 +409,7 @@ class CensoredClassifier(SignalEstimator):
             "normalisation": self.normaliser_.state(),
             "provenance": self.provenance_,
         }
-        target = training_options.as_path(path)
+        target = model_folder.as_path(path)
         model_folder.write_model(target, documents, self.network_.state_dict(), overwrite)
         return target
 
@@ -426,11 +447,56 @@ class CensoredClassifier(SignalEstimator):
         CensoredClassifier
             Ready to predict.
         """
-        documents, tensors = model_folder.read_model(training_options.as_path(path))
-        loaded: Self = training_options.rebuild(cls, documents, tensors, encoder)
+        documents, tensors = model_folder.read_model(model_folder.as_path(path))
+        loaded: Self = _rebuild(cls, documents, tensors, encoder)
         return loaded
 
 
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
     """Mean over classes of the share recognised."""
     return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))
+
+
+def _rebuild(
+    cls: Any, documents: dict[str, Any], tensors: dict[str, Tensor], encoder: Any = None
+) -> Any:
+    """Make a fitted estimator from the contents of a model folder."""
+    model = documents["model"]
+    spec = encoder if encoder is not None else model.get("encoder")
+    if spec is None:
+        raise ModelFolderError(
+            "This model was trained with an encoder of its own, whose code is not in the folder. "
+            "Pass it: load(path, encoder=module)."
+        )
+    known = set(cls._get_param_names())
+    try:
+        options = {k: v for k, v in dict(model["parameters"]).items() if k in known}
+        made = cls(
+            model["measure"],
+            encoder=spec,
+            encoder_options=model["encoder_options"] or None,
+            **options,
+        )
+        made.classes_ = labels_from_json(documents["labels"])
+        made.n_channels_, made.n_times_ = int(model["n_channels"]), int(model["n_times"])
+        made.history_, made.best_epoch_ = list(model["history"]), int(model["best_epoch"])
+        shape = (made.n_channels_, made.n_times_)
+        made_with = None if encoder is not None else model.get("encoder_made")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
+            module = make_encoder(spec, *shape, made.sfreq, made_with or made.encoder_options)
+        network = Network(module, len(made.classes_))
+        network.load_state_dict(tensors)
+        made.normaliser_ = Normaliser.from_state(documents["normalisation"])
+        made.normaliser_.transform(np.zeros((1, *shape), np.float32))  # has it these channels?
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelFolderError(
+            f"The model folder does not fit together ({type(error).__name__}: {reason}). Save or "
+            "copy the model again, or give the encoder that it was trained with."
+        ) from error
+    made.network_ = network.eval()
+    made.provenance_ = documents["provenance"]
+    made.training_subjects_ = made.provenance_.get("training_subjects", [])
+    made.validation_subjects_ = made.provenance_.get("validation_subjects", [])
+    return made

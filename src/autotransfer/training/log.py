@@ -31,22 +31,22 @@ def check_log(log: Any) -> None:
         )
 
 
-def run_folder(estimator: Any, training_hash: str) -> Path | None:
-    """Name the folder of a training within ``estimator.log``; None if nothing is logged.
+def log_folder(options: Any, training_hash: str) -> Path | None:
+    """Name the folder of a training within ``options.log``; None if nothing is logged.
 
     Parameters
     ----------
-    estimator : CensoredClassifier
-        Whose `log` counts.
+    options : TrainingOptions
+        Of the training.
     training_hash : str
         Hash of what defines the training: a training that is taken up again goes on in the same
         folder, and trainings of a grid search or a cross-validation have one each.
     """
-    if estimator.log is None:
+    if options.log is None:
         return None
-    measure = getattr(estimator.measure, "__name__", estimator.measure)
-    name = "uncensored" if measure is None else f"{measure}-{estimator.mode}"
-    return Path(estimator.log).expanduser() / f"{name}-{training_hash[:8]}"
+    measure = getattr(options.measure, "__name__", options.measure)
+    name = "uncensored" if measure is None else f"{measure}-{options.mode}"
+    return Path(options.log).expanduser() / f"{name}-{training_hash[:8]}"
 
 
 class TrainingLog:

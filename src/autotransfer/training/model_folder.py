@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,10 @@ def labels_from_json(document: dict[str, Any]) -> npt.NDArray[Any]:
     if kind == "S":
         return np.array([str(value).encode("latin-1") for value in values])
     return np.array(values, dtype=kinds[kind])
+
+
+def as_path(path: Any) -> Path:
+    """Check the path of a model folder."""
+    if not isinstance(path, str | os.PathLike):
+        raise ModelFolderError(f"A model folder has a path, which {path!r} is not. Give its path.")
+    return Path(path).expanduser()
