@@ -3,8 +3,10 @@
 Trials are recorded one by one, as a run does it, but for 1% of them, which stay missing; the last
 thousand, which are timed, each on the disk before the next, the others without waiting for the
 disk, or filling a ledger would take an hour. Then a fresh process opens the ledger, finds what is
-missing and records it, and another one makes the table of results. An entry has the size of a real
-one: 40 epochs of three curves, scores of four classes, a setting of eight parameters.
+missing and records it, and another one makes the table of results. At the end one more records in
+turn to the largest ledger and to one of 1,000 trials, and takes the processor time of each record.
+An entry has the size of a real one: 40 epochs of three curves, scores of four classes, a setting of
+eight parameters.
 
 PostgreSQL is a server of our own on loopback, with fsync but for the filling.
 """
@@ -20,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,10 @@ CHOICES: dict[str, list[Any]] = {
     "max_norm": [None, 1.0],
 }
 TIMED = 1000  # trials
-GOAL = 10.0  # seconds to open and to find what is missing
+SMALL = 1000  # trials of the ledger that the largest is compared with
+SECONDS = {"file": 2.0, "postgres": 3.0}  # to open and to find what is missing: at most
+CPU_MS = 1.0  # of a record: at most
+GROWTH = 1.25  # of the CPU time of a record, from `SMALL` trials to the largest ledger: at most
 
 
 def identity(number: int) -> str:
@@ -100,19 +105,19 @@ def no_waiting(server: PostgresServer | None) -> Iterator[None]:
         yield
 
 
-def fill(storage: str, start: int, stop: int, server: PostgresServer | None) -> float:
-    """Record trials but for the missing ones; return the median ms of the last thousand."""
+def fill(storage: str, start: int, stop: int, timed: int, server: PostgresServer | None) -> float:
+    """Record trials but for the missing ones; return the median ms of the last ones."""
     numbers = [n for n in range(start, stop) if n not in missing(start, stop)]
     with no_waiting(server):
-        record(storage, numbers[:-TIMED], stop)
-    return 1e3 * statistics.median(record(storage, numbers[-TIMED:], stop))
+        record(storage, numbers[:-timed], stop)
+    return 1e3 * statistics.median(record(storage, numbers[-timed:], stop))
 
 
 def record(storage: str, numbers: list[int], stop: int) -> list[float]:
     """Record trials; return the seconds of each."""
     taken: list[float] = []
     told = time.monotonic()
-    with Ledger(storage, "run", choices=CHOICES) as ledger:
+    with Ledger(storage, "run") as ledger:
         for number in numbers:
             made = entry(number)
             begin = time.perf_counter()
@@ -124,11 +129,12 @@ def record(storage: str, numbers: list[int], stop: int) -> list[float]:
     return taken
 
 
-def resume(storage: str, start: int, size: int) -> dict[str, float]:
+def resume(storage: str, start: str, stop: str) -> dict[str, float]:
     """Open, find what is missing, record it."""
+    size = int(stop)
     imported = memory()
     begin = time.perf_counter()
-    with Ledger(storage, "run", choices=CHOICES) as ledger:
+    with Ledger(storage, "run") as ledger:
         opened = time.perf_counter()
         known = ledger.ids(STAGE)
         todo = [number for number in range(size) if identity(number) not in known]
@@ -139,7 +145,7 @@ def resume(storage: str, start: int, size: int) -> dict[str, float]:
         for one in made:
             ledger.record(one)
         ended = time.perf_counter()
-        assert todo == list(missing(start, size))
+        assert todo == list(missing(int(start), size))
         assert len(ledger.ids(STAGE)) == size
     return {
         "open s": opened - begin,
@@ -150,7 +156,7 @@ def resume(storage: str, start: int, size: int) -> dict[str, float]:
     }
 
 
-def table(storage: str, _: int, size: int) -> dict[str, float]:
+def table(storage: str, size: str) -> dict[str, float]:
     """Make the table of results from a ledger that others may be writing."""
     begin = time.perf_counter()
     with Ledger(storage, "run", read_only=True) as ledger:
@@ -165,67 +171,97 @@ def table(storage: str, _: int, size: int) -> dict[str, float]:
             for one in ledger.each(STAGE)
         ]
     frame = pd.DataFrame(rows)
-    assert frame["id"].nunique() == len(frame) == size
+    assert frame["id"].nunique() == len(frame) == int(size)
     return {"table s": time.perf_counter() - begin, "memory of table MB": memory()}
 
 
-def in_fresh_process(part: str, storage: str, start: int, size: int) -> dict[str, float]:
-    command = [sys.executable, __file__, "--part", part, storage, str(start), str(size)]
+def compare(large: str, small: str, size: str, timed: str) -> dict[str, float]:
+    """Record to two ledgers in turn, so that whatever else the machine does concerns both."""
+    new = [entry(number) for number in range(int(size), int(size) + int(timed))]
+    taken: dict[str, list[float]] = {large: [], small: []}
+    with Ledger(large, "run") as first, Ledger(small, "run") as second:
+        for one in new:
+            for storage, ledger in ((large, first), (small, second)):
+                begin = time.process_time()
+                ledger.record(one)
+                taken[storage].append(time.process_time() - begin)
+    ms = [1e3 * statistics.median(taken[storage]) for storage in (large, small)]
+    return {"record CPU ms": ms[0], "of a small ledger ms": ms[1]}
+
+
+def in_fresh_process(part: str, *words: object) -> dict[str, float]:
+    command = [sys.executable, __file__, "--part", part, *map(str, words)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def measure(kind: str, sizes: list[int]) -> list[dict[str, Any]]:
-    """Let one ledger grow from size to size."""
+def measure(kind: str, sizes: list[int], small: int, timed: int) -> list[dict[str, Any]]:
+    """Let one ledger grow from size to size; compare it with a small one at the end."""
     rows = []
     with ExitStack() as stack:
         server = None
         if kind == "postgres":
             server = stack.enter_context(PostgresServer())
-            storage = server.create_database()
+            storage, other = server.create_database(), server.create_database()
         else:
-            storage = f"{stack.enter_context(tempfile.TemporaryDirectory())}/ledger.journal"
+            there = stack.enter_context(tempfile.TemporaryDirectory())
+            storage, other = f"{there}/ledger.jsonl", f"{there}/small.jsonl"
         for start, stop in zip([0, *sizes], sizes, strict=False):
             print(f"{kind}: {stop} trials", file=sys.stderr, flush=True)
             row: dict[str, Any] = {"storage": kind, "trials": stop}
-            row["record ms"] = fill(storage, start, stop, server)
+            row["record ms"] = fill(storage, start, stop, timed, server)
             row |= in_fresh_process("resume", storage, start, stop)
-            row |= in_fresh_process("table", storage, start, stop)
-            if kind == "journal":
+            row |= in_fresh_process("table", storage, stop)
+            if kind == "file":
                 row["file MB"] = Path(storage).stat().st_size / 1e6
             print(json.dumps(row), file=sys.stderr, flush=True)  # the next may take long
             rows.append(row)
+        record(other, list(range(small)), small)
+        rows[-1] |= in_fresh_process("compare", storage, other, sizes[-1], timed)
     return rows
+
+
+def goals_of(rows: list[dict[str, Any]]) -> Iterator[report.Goal]:
+    for row in rows:
+        name = f"{row['storage']}, {row['trials']} trials: "
+        seconds = row["open s"] + row["find missing s"]
+        what = f"{name}seconds to open and find what is missing"
+        yield report.Goal(what, seconds, SECONDS[row["storage"]], at_least=False)
+        if "record CPU ms" in row:
+            cpu = row["record CPU ms"]
+            yield report.Goal(f"{name}ms of CPU of a record", cpu, CPU_MS, at_least=False)
+            growth = cpu / row["of a small ledger ms"]
+            what = f"{name}CPU of a record relative to a ledger of {SMALL}"
+            yield report.Goal(what, growth, GROWTH, at_least=False)
 
 
 def options() -> argparse.Namespace:
     parser = report.parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[30_700, 100_000])
-    kinds = ["journal", "postgres"]
+    kinds = list(SECONDS)
     parser.add_argument("--storage", nargs="+", choices=kinds, default=kinds)
-    parser.add_argument("--part", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> None:
     args = options()
     if args.part:
-        part, storage, start, size = args.part
-        work = {"resume": resume, "table": table}[part]
-        print(json.dumps(work(storage, int(start), int(size))))
+        part, *words = args.part
+        works: dict[str, Callable[..., dict[str, float]]]
+        works = {"resume": resume, "table": table, "compare": compare}
+        print(json.dumps(works[part](*words)))
         return
-    rows, goals = [], []
-    for kind in args.storage:
-        for row in measure(kind, sorted(args.sizes)):
-            rows.append(row)
-            name = f"{kind}, {row['trials']} trials: seconds to open and find what is missing"
-            seconds = row["open s"] + row["find missing s"]
-            goals.append(report.Goal(name, seconds, GOAL, at_least=False))
+    sizes, small, timed = sorted(args.sizes), SMALL, TIMED
+    if args.smoke:
+        sizes, small, timed = [50, 200], 20, 10
+    rows = [row for kind in args.storage for row in measure(kind, sizes, small, timed)]
+    goals = [] if args.smoke else list(goals_of(rows))
     # One table would be too wide to read.
     turned = [
         {"figure": key} | {f"{row['storage']} {row['trials']}": row.get(key, "") for row in rows}
-        for key in rows[0]
+        for key in rows[-1] | rows[0]
         if key not in {"storage", "trials"}
     ]
     report.finish(args, "A ledger of many trials", turned, goals, ledgers=rows)

@@ -48,6 +48,12 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     made.add_argument("--check", action="store_true", help="exit 1 when a goal is missed")
+    made.add_argument(
+        "--smoke",
+        action="store_true",
+        help="Tiny sizes, seconds: does the command run? Figures mean nothing and goals are not "
+        "checked.",
+    )
     return made
 
 

@@ -1,9 +1,9 @@
 """
-Optuna's tools and dashboard on the ledger
-==========================================
+Optuna's tools and dashboard on a run
+=====================================
 
-The ledger of a run is an Optuna storage. Whatever reads one (`optuna.load_study`, Optuna's plots
-and importances, its dashboard) opens the ledger as it is, also while the run goes on.
+The trials of a run can be exported as studies of Optuna, also while the run goes on, and whatever
+reads those (`optuna.load_study`, Optuna's plots and importances, its dashboard) opens them.
 """
 
 # %%
@@ -18,12 +18,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import optuna
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 from optuna_dashboard import wsgi
 
 import autotransfer as at
-from autotransfer.search import Space
+from autotransfer.search import Space, export_optuna
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 data = at.make_subjects(n_subjects=4, n_trials=24, n_channels=4, n_times=64, random_state=0)
@@ -43,9 +41,12 @@ with ThreadPoolExecutor(1) as pool:
     ).fit(data.X, data.y, subject=data.subject)
 
 # %%
-# Each stage of the run is a study; its name begins with the hash of the run.
+# Each stage of the run becomes a study; its name begins with the hash of the run. Exporting again
+# adds the trials that are new. In a terminal: ``autotransfer export run --optuna sqlite:///run.db``
 
-storage = JournalStorage(JournalFileBackend(str(run / "ledger.journal")))
+url = f"sqlite:///{there.name}/run.db"
+print(export_optuna(run, url), "trials exported")
+storage = optuna.storages.RDBStorage(url)
 for name in optuna.get_all_study_names(storage):
     study = optuna.load_study(study_name=name, storage=storage)
     print(name.partition("/")[2], len(study.trials), "trials")
@@ -73,7 +74,7 @@ plt.show()
 # In a terminal::
 #
 #     pip install autotransfer[dashboard]
-#     optuna-dashboard run/ledger.journal
+#     optuna-dashboard sqlite:///run.db
 #
 # Here its web application is asked without a browser what studies it sees.
 

@@ -92,8 +92,7 @@ class AutoTransfer(SignalEstimator):
     engine_options : dict, optional
         Options of the engine, such as ``{"address": "auto", "num_gpus": 0.25}`` for Ray.
     storage : str, optional
-        Ledger of the run: ``"postgresql://..."`` for a team; a journal file in the folder by
-        default.
+        Ledger of the run: ``"postgresql://..."`` for a team; a file in the folder by default.
     time_limit : str or float, optional
         Most time of a trial; one that takes longer is stopped, tried again and then given up.
     random_state : int
@@ -193,9 +192,8 @@ class AutoTransfer(SignalEstimator):
         with contextlib.ExitStack() as stack:
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
-            choices = options.space.choices()
-            ledger = stack.enter_context(Ledger(storage, digest(definition), choices=choices))
-            folder.claim(definition, self._about(shared.problem))
+            ledger = stack.enter_context(Ledger(storage, digest(definition)))
+            folder.claim(definition, self._about(shared.problem, options.space))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(self._starter(shared, folder))
@@ -259,7 +257,7 @@ class AutoTransfer(SignalEstimator):
         starter, show = self._starter(shared, None), RunProgress(bool(self.verbose))
         return forecast(shared, run_options_of(self, shared.problem), starter, show, given)
 
-    def _about(self, problem: Problem) -> dict[str, Any]:
+    def _about(self, problem: Problem, space: Space) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""
         return {
             **versions(),
@@ -269,6 +267,7 @@ class AutoTransfer(SignalEstimator):
             "subjects": [str(s) for s in np.unique(problem.subject)],
             # Without the password.
             "storage": None if self.storage is None else re.sub("//.*@", "//", self.storage),
+            "params": space.params(),
             "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import optuna
 import pytest
 from typer.testing import CliRunner
 
@@ -131,18 +132,38 @@ def test_the_commands_that_read_a_run(study, undisturbed, tmp_path):
 
 def test_the_same_command_again_says_the_same(study, undisturbed):
     out, first = undisturbed
-    before = (out / "ledger.journal").read_bytes()
+    before = (out / "ledger.jsonl").read_bytes()
     again = call("run", study, "--out", out, *small.OPTIONS, "--json")
     assert json.loads(again.stdout) == json.loads(first.stdout)
-    assert (out / "ledger.journal").read_bytes() == before
+    assert (out / "ledger.jsonl").read_bytes() == before
+
+
+def test_export_writes_the_trials_for_optuna(undisturbed, tmp_path):
+    out, _ = undisturbed
+    url = f"sqlite:///{tmp_path / 'optuna.db'}"
+    done = call("export", out, "--optuna", url)
+    assert done.stdout == ""
+    assert f"{small.TRIALS + 1} trials written" in done.stderr  # the refit is one too
+    assert "0 trials written" in call("export", out, "--optuna", url).stderr
+    studies = [
+        optuna.load_study(study_name=name, storage=url) for name in optuna.get_all_study_names(url)
+    ]
+    assert sum(len(study.trials) for study in studies) == small.TRIALS + 1
+    search = next(study for study in studies if study.study_name.endswith("/search"))
+    assert {trial.params["measure"] for trial in search.trials} == {
+        "uncensored",
+        "mmd",
+        "adversary",
+    }
+    assert not any(name.startswith("param:") for t in search.trials for name in t.user_attrs)
 
 
 def test_other_options_are_refused_in_the_folder(study, undisturbed):
     out, _ = undisturbed
-    before = (out / "ledger.journal").read_bytes()
+    before = (out / "ledger.jsonl").read_bytes()
     done = call("run", study, "--out", out, *small.OPTIONS, "--keep", 2, code=1)
     assert "keep: 1 there, 2 now" in done.stderr
-    assert (out / "ledger.journal").read_bytes() == before
+    assert (out / "ledger.jsonl").read_bytes() == before
 
 
 def test_a_dry_run_writes_nothing(study, tmp_path):

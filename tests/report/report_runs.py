@@ -37,29 +37,25 @@ def whole_run(tmp_path_factory):
     return out
 
 
-def journal(run: Path) -> list[dict]:
-    return [json.loads(line) for line in RunFolder(run).ledger.read_text().splitlines()]
-
-
-def stages(run: Path) -> dict[int, str]:
-    names = [log["study_name"] for log in journal(run) if "study_name" in log]
-    return {number: name.partition("/")[2] for number, name in enumerate(names)}
+def trials_of(run: Path, *stages: str) -> list[dict]:
+    """Give the lines of trials in the ledger; of all stages if none is named."""
+    lines = [json.loads(line) for line in RunFolder(run).ledger.read_text().splitlines()]
+    return [one for one in lines if "entry" in one and (not stages or one["stage"] in stages)]
 
 
 def cut(run: Path, out: Path, stage: str, trials: int) -> Path:
     """Copy a run as a kill after so many trials of a stage would have left it."""
     out.mkdir()
     shutil.copy(RunFolder(run).run, out)
-    (number,) = (n for n, name in stages(run).items() if name == stage)
     kept, seen = [], 0
     for line in RunFolder(run).ledger.read_text().splitlines(keepends=True):
-        log = json.loads(line)
-        mine = log.get("study_id") == number and "user_attrs" in log
+        one = json.loads(line)
+        mine = one["stage"] == stage and "entry" in one
         if mine and seen == trials:
             break
         seen += mine
         kept.append(line)
-    (out / "ledger.journal").write_text("".join(kept))
+    (out / "ledger.jsonl").write_text("".join(kept))
     if stage == "portrait":  # the refit was over
         shutil.copytree(RunFolder(run).model, out / "model")
     return out

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from report_runs import CLASSES, PEOPLE, cut, data, drive, journal, pictures, stages, words
+from report_runs import CLASSES, PEOPLE, cut, data, drive, pictures, trials_of, words
 from scipy import stats
 
 import autotransfer as at
@@ -23,8 +23,7 @@ from autotransfer.report.pictures import Drawing
 from autotransfer.report.record import gather
 from autotransfer.report.reproduce import given_options, python
 from autotransfer.report.summary import answer
-from autotransfer.search.entry import Entry
-from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.options import run_definition, run_options_of, shared_of
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.trial import digest
@@ -66,7 +65,7 @@ def test_a_partial_run_says_so_everywhere(whole_run, tmp_path, stage, trials):
     run = cut(whole_run, tmp_path / "part", stage, trials)
     text = write_report(run, assets=False).read_text()
     said = words(text)
-    recorded = sum("user_attrs" in log for log in journal(run))
+    recorded = len(trials_of(run))
     recorded -= {"refit": 0, "portrait": 1 + trials}.get(stage, 0)  # these are no trials
     assert said.startswith(f"PARTIAL: unfinished run, {recorded} trial")
     assert text.partition("<title>")[2].startswith("PARTIAL")
@@ -230,11 +229,10 @@ def test_the_call_to_run_it_again_is_this_run(whole_run):
 def test_failures_are_shown(whole_run, tmp_path):
     run = cut(whole_run, tmp_path / "part", "crossval", 1)
     saved = json.loads(RunFolder(run).run.read_text())["definition"]
-    (number,) = (n for n, name in stages(whole_run).items() if name == "crossval")
-    last = [log for log in journal(whole_run) if log.get("study_id") == number][-1]["user_attrs"]
+    last = trials_of(whole_run, "crossval")[-1]
     error = "Traceback (most recent call last):\n  ...\nValueError: <i>bad</i> weather\n"
-    with Ledger(run / "ledger.journal", digest(saved)) as ledger:
-        definition = json.loads(last["definition"])
+    with Ledger(run / "ledger.jsonl", digest(saved)) as ledger:
+        definition = last["entry"]["definition"]
         ledger.record(Entry(last["id"], "crossval", "failed", definition, {}, error, attempts=3))
     text = write_report(run, assets=False).read_text()
     assert "ValueError: <i>bad</i> weather" in words(text)
@@ -245,13 +243,15 @@ def test_failures_are_shown(whole_run, tmp_path):
 def test_a_run_without_portraits(whole_run, tmp_path):
     run = tmp_path / "plain"
     shutil.copytree(whole_run, run)
-    (portrait,) = (n for n, name in stages(run).items() if name == "portrait")
-    lines = [
-        json.dumps(log, separators=(",", ":")) + "\n"
-        for log in journal(run)
-        if "user_attrs" not in log or log["study_id"] != portrait
-    ]
-    (run / "ledger.journal").write_text("".join(lines))
+    (run / "ledger.jsonl").unlink()
+    run_hash = digest(json.loads((run / "run.json").read_text())["definition"])
+    source = Ledger(RunFolder(whole_run).ledger, run_hash, read_only=True)
+    with source, Ledger(run / "ledger.jsonl", run_hash) as target:
+        for stage in ("search", "crossval", "refit"):
+            if source.plan(stage) is not None:
+                target.write_plan(stage, source.plan(stage))
+            for entry in source.each(stage, curves=True):
+                target.record(entry)
     text = write_report(run, assets=False).read_text()
     said = words(text)
     assert "PARTIAL" not in text

@@ -67,7 +67,7 @@ def whole(tmp_path_factory):
 def test_a_run_leaves_ledger_model_and_tables(whole):
     auto, out = whole
     names = {p.name for p in out.iterdir()}
-    assert {"ledger.journal", "model", "trials.csv", "candidates.csv", "results.json"} <= names
+    assert {"ledger.jsonl", "model", "trials.csv", "candidates.csv", "results.json"} <= names
     assert not {"signals", "checkpoints"} & names
     # Search: baseline and 4 settings on one fold; then baseline and the best of 2 measures on the
     # 4 other folds.
@@ -114,13 +114,13 @@ def test_portraits_are_of_the_baseline_the_choice_and_its_placebo(whole):
 @pytest.mark.slow
 def test_another_rule_chooses_from_the_same_trials(whole):
     auto, out = whole
-    ledger = (out / "ledger.journal").read_bytes()
+    ledger = (out / "ledger.jsonl").read_bytes()
     other = drive.auto(out, rule="mean").fit(DATA.X, DATA.y, subject=DATA.subject)
     assert other.choice_.rule == "mean"
     pd.testing.assert_frame_equal(other.trials_, auto.trials_)
     back = drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject)
     assert back.choice_ == auto.choice_
-    assert (out / "ledger.journal").read_bytes().startswith(ledger)
+    assert (out / "ledger.jsonl").read_bytes().startswith(ledger)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import random
+import re
 import resource
 import signal
 import socket
@@ -16,8 +17,9 @@ import threading
 import time
 from dataclasses import replace
 
-import optuna
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from autotransfer.errors import LedgerError, RunInUseError
 from autotransfer.search.ledger import Entry, Ledger
@@ -31,9 +33,9 @@ def number(n: int | str) -> Entry:
     return replace(ENTRY, id=str(n))
 
 
-@pytest.fixture(params=["journal", "postgres"])
+@pytest.fixture(params=["file", "postgres"])
 def storage(request, tmp_path):
-    if request.param == "journal":
+    if request.param == "file":
         return str(tmp_path / "ledger")
     return request.getfixturevalue("database")
 
@@ -127,11 +129,114 @@ def test_a_damaged_last_line_is_cut_and_an_earlier_one_is_named(tmp_path):
         assert ledger.ids("search") == {"0", "1"}
     path.write_bytes(b"".join(lines[:-2]) + b"\0" * 20 + lines[-2][20:] + lines[-1])
     damaged = path.read_bytes()
-    with pytest.raises(LedgerError, match="is damaged in the line that ends at byte"):
+    with pytest.raises(LedgerError, match=f"{path} is damaged in line 2: "):
         Ledger(path, "run")
     assert path.read_bytes() == damaged
     with pytest.raises(LedgerError, match="its trial will run again"):
         Ledger(path, "run", read_only=True)
+
+
+def written(path, count: int) -> list[bytes]:
+    """Write a plan and so many trials; return the lines of the file."""
+    with Ledger(path, "run") as ledger:
+        ledger.write_plan("search", {"trials": count})
+        for n in range(count):
+            ledger.record(number(n))
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def check_refused(path, lines: list[bytes], line: int, words: str = "") -> None:
+    """A file of these lines is refused because of one of them, and not touched."""
+    path.write_bytes(b"".join(lines))
+    for read_only in (False, True):
+        said = f"{re.escape(str(path))} is damaged in line {line}: .*{words}"
+        with pytest.raises(LedgerError, match=said):
+            Ledger(path, "run", read_only=read_only)
+        assert path.read_bytes() == b"".join(lines)
+
+
+OTHERS = {
+    "null": b"null\n",
+    "no JSON": b"garbage\n",
+    "nothing": b"\n",
+    "another object": b'{"id":"x","stage":"search"}\n',
+    "zeros": b"\0" * 100 + b"\n",
+    "no UTF-8": b'{"id":"\xff\xfe"}\n',
+    "half a line": b'{"id":"4","stage":"search","run":"run","entry":{"state":"do\n',
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_a_line_that_is_not_ours_is_refused_by_its_number(tmp_path, other):
+    lines = written(tmp_path / "ledger", 50)
+    check_refused(tmp_path / "ledger", [*lines[:4], other, *lines[4:]], 5)
+    check_refused(tmp_path / "ledger", [*lines[:4], other, *lines[5:]], 5)
+
+
+@pytest.mark.parametrize("other", ["null", "no JSON", "nothing", "another object"])
+def test_a_last_line_is_not_cut_if_no_kill_can_have_left_it(tmp_path, other):
+    lines = written(tmp_path / "ledger", 3)
+    check_refused(tmp_path / "ledger", [*lines, OTHERS[other]], 5)
+    changed = lines[-1].replace(b'"value":0.5', b'"value":0.6')
+    check_refused(tmp_path / "ledger", [*lines[:-1], changed], 4)
+
+
+def test_a_file_of_something_else_is_not_touched(tmp_path):
+    for text in (b"X,y,subject", b"X,y,subject\n0,1,2\n", b"null", b'{"a": 1}'):
+        check_refused(tmp_path / "data.csv", [text], 1)
+
+
+def test_what_is_there_twice_is_refused_by_its_number(tmp_path):
+    plan, *trials = written(tmp_path / "ledger", 3)
+    twice = "trial 1 of search is there twice"
+    check_refused(tmp_path / "ledger", [plan, *trials, trials[1]], 5, twice)
+    check_refused(tmp_path / "ledger", [plan, *trials[:2], *trials[1:]], 4, twice)
+    check_refused(tmp_path / "ledger", [plan, *trials, plan], 5, "the plan of search is there")
+
+
+def test_two_lines_without_a_newline_between_them_are_refused(tmp_path):
+    lines = written(tmp_path / "ledger", 5)
+    for n in range(5):  # the last two lines as well: both are on record
+        joined = [*lines[:n], lines[n][:-1] + lines[n + 1], *lines[n + 2 :]]
+        check_refused(tmp_path / "ledger", joined, n + 1)
+    check_refused(tmp_path / "ledger", [*lines[:-2], lines[-2][:-1] + lines[-1][:50]], 5)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_one_byte_that_changed_is_noticed(tmp_path, data):
+    path = tmp_path / "ledger"
+    path.unlink(missing_ok=True)
+    lines = written(path, 4)
+    n = data.draw(st.integers(0, len(lines) - 2), label="line")
+    where = data.draw(st.integers(0, len(lines[n]) - 1), label="byte")
+    byte = data.draw(st.integers(0, 255).filter(lambda b: b != lines[n][where]), label="value")
+    lines[n] = lines[n][:where] + bytes([byte]) + lines[n][where + 1 :]
+    check_refused(path, lines, n + 1)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    end=st.integers(0, 10_000),
+    tail=st.sampled_from([b"", b"\0", b"\0" * 4096]),
+    hole=st.booleans(),
+)
+def test_whatever_is_left_of_the_last_line_is_cut(tmp_path, end, tail, hole):
+    path = tmp_path / "ledger"
+    path.unlink(missing_ok=True)
+    lines = written(path, 2)
+    end %= len(lines[-1])
+    # A power cut can also leave the end of a line, and zeros where its beginning should be.
+    left = b"\0" * (end + 1) + lines[-1][end + 1 :] if hole else lines[-1][:end] + tail
+    whole = b"".join(lines[:-1])
+    path.write_bytes(whole + left)
+    with Ledger(path, "run", read_only=True) as looking:
+        assert looking.ids("search") == {"0"}
+    assert path.read_bytes() == whole + left
+    with Ledger(path, "run") as ledger:
+        assert path.read_bytes() == whole
+        ledger.record(number(1))
+        assert path.read_bytes() == b"".join(lines)
 
 
 def until_full(ledger: Ledger) -> tuple[int, str]:
@@ -154,11 +259,7 @@ def check_after_full(path, ledger: Ledger, count: int) -> None:
     ledger.close()
     with Ledger(path, "run") as again:
         assert [entry.id for entry in again.entries("search")] == [str(n) for n in range(count + 1)]
-    backend = optuna.storages.journal.JournalFileBackend(str(path))
-    study = optuna.load_study(
-        study_name="run/search", storage=optuna.storages.JournalStorage(backend)
-    )
-    assert len(study.trials) == count + 1
+    assert len(path.read_bytes().splitlines()) == count + 2
 
 
 @contextlib.contextmanager
@@ -212,7 +313,7 @@ def test_a_full_disk(tmp_path):
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_journal_that_was_deleted_or_shortened_is_noticed(tmp_path):
+def test_a_file_that_was_deleted_or_shortened_is_noticed(tmp_path):
     path = tmp_path / "ledger"
     with Ledger(path, "run") as ledger:
         ledger.record(number(1))
@@ -275,6 +376,23 @@ for _ in range(6):
 def test_of_many_drivers_at_once_one_wins(storage):
     said = run(RACE, storage).communicate(timeout=120)[0].split()
     assert sorted(said) == ["lost"] * 5 + ["won"]
+
+
+FIRST = """
+for n in range(6):
+    if os.fork() == 0:
+        with Ledger(sys.argv[1], f"run {n}") as ledger:
+            ledger.record(ENTRY)
+            os.write(1, b"done ")
+        os._exit(0)
+for _ in range(6):
+    os.wait()
+"""
+
+
+def test_many_runs_can_be_the_first_in_a_database(database):
+    said = run(FIRST, database).communicate(timeout=120)[0].split()
+    assert said == ["done"] * 6
 
 
 WRITE = """
@@ -377,11 +495,14 @@ def test_patience_ends(postgres_server, database):
 
 
 class Wire:
-    """A TCP connection to the server that can be cut just before the answer to a commit."""
+    """A TCP connection to the server that can be cut just before the answer to an insert.
+
+    The server says that a row was inserted when it is committed: there is no other transaction.
+    """
 
     def __init__(self, port: int, hang_up: bool) -> None:
         self._port, self._hang_up = port, hang_up
-        self.cut_at_commit = False
+        self.cut_at_insert = False
         self.cuts = 0
         self._kept: list[socket.socket] = []
         self._door = socket.create_server(("127.0.0.1", 0))
@@ -400,8 +521,8 @@ class Wire:
     def _pump(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                if answers and self.cut_at_commit and b"COMMIT\0" in data:
-                    self.cut_at_commit = False
+                if answers and self.cut_at_insert and b"INSERT 0 1\0" in data:
+                    self.cut_at_insert = False
                     self.cuts += 1
                     sink.shutdown(socket.SHUT_RDWR)
                     if self._hang_up:
@@ -422,7 +543,7 @@ def test_an_answer_that_is_lost_does_not_record_twice(postgres_server, database,
         through = database.replace(f":{postgres_server.port}/", f":{wire.port}/")
         with Ledger(through, "run", patience=30) as ledger:
             for n in range(4):
-                wire.cut_at_commit = n in {1, 2}
+                wire.cut_at_insert = n in {1, 2}
                 ledger.record(number(n))
             assert wire.cuts == 2
         with Ledger(database, "run") as ledger:

@@ -46,8 +46,8 @@ def finish(out, **options):
 
 def recorded(out):
     """Trials on record, looked at while another process may write."""
-    path = out / "ledger.journal"
-    return path.read_text().count('"id"') if path.exists() else 0
+    path = out / "ledger.jsonl"
+    return path.read_text().count('"entry":') if path.exists() else 0
 
 
 def wait_for(condition, seconds=300):

@@ -45,7 +45,7 @@ def file(path: PathLike) -> Iterator[BinaryIO]:
     except BaseException:
         temp.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def write_bytes(path: PathLike, data: bytes) -> None:
@@ -105,13 +105,13 @@ def folder(path: PathLike, overwrite: bool = False) -> Iterator[Path]:
             if made.is_file():
                 _sync_file(made)
             else:
-                _sync_folder(made)
-        _sync_folder(temp)
+                sync_folder(made)
+        sync_folder(temp)
         _move_in(temp, target, overwrite)
     except BaseException:
         shutil.rmtree(temp, ignore_errors=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _move_in(temp: Path, target: Path, overwrite: bool) -> None:
@@ -145,7 +145,7 @@ def _sync_file(path: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     """Make names in a folder survive a power cut; only POSIX lets a folder be opened for it."""
     if os.name == "nt":
         return

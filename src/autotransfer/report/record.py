@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from autotransfer.errors import SourceError
 from autotransfer.search.driver import scored
-from autotransfer.search.entry import Entry
-from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import RULES, Rule, Scored, by_subject
 from autotransfer.search.settings.setting import BASELINE, Setting

@@ -2,6 +2,7 @@
 
 from autotransfer.search.engines import ENGINES, make_engine
 from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.optuna_export import export_optuna
 from autotransfer.search.settings.selection import RULES
 from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS, Setting
 from autotransfer.search.settings.space import Space
@@ -16,6 +17,7 @@ __all__ = [
     "Ledger",
     "Setting",
     "Space",
+    "export_optuna",
     "make_engine",
     "write_tensorboard",
 ]

@@ -30,7 +30,7 @@ class RunFolder:
         self.path = path
         self.run, self.results = path / "run.json", path / "results.json"
         self.trials, self.candidates = path / "trials.csv", path / "candidates.csv"
-        self.ledger, self.model = path / "ledger.journal", path / "model"
+        self.ledger, self.model = path / "ledger.jsonl", path / "model"
         self.refit = path / "refit.json"
         self.checkpoints, self.signals = path / "checkpoints", path / "signals"
         self.heartbeat = path / ".heartbeat.json"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotransfer.data import atomic
-from autotransfer.search.entry import Entry
+from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.status import open_run
 from autotransfer.training.log import check_log, write_run

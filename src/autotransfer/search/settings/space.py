@@ -144,17 +144,14 @@ class Space:
             chosen += [queue[turn] for queue in queues if turn < len(queue)]
         return chosen[:n]
 
-    def choices(self) -> dict[str, list[Any]]:
-        """Give all words that a parameter of a setting can be: what a dashboard can compare by."""
-        found: dict[str, list[Any]] = {
-            "measure": [*map(str, self.baselines()), *self.measures],
-            "mode": list(self.modes),
-        }
-        for options in (o for measure in self.measures for o in self.options_of(measure)):
-            for name, value in options.items():
-                if isinstance(value, str) and value not in found.setdefault(name, []):
-                    found[name].append(value)
-        return found
+    def params(self) -> dict[str, list[Any]]:
+        """Give all values in the space of every name in `Setting.params`."""
+        values: dict[str, list[Any]] = {}
+        for setting in (*self.baselines(), *self.grid()):
+            for name, value in setting.params().items():
+                if value not in values.setdefault(name, []):
+                    values[name].append(value)
+        return values
 
     def to_json(self) -> dict[str, Any]:
         """Give what defines the space, for the definition of a run."""

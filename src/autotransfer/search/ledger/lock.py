@@ -1,4 +1,4 @@
-"""The right to write to a journal: one process has it, and the kernel takes it back."""
+"""The right to write to a file: one process has it, and the kernel takes it back."""
 
 from __future__ import annotations
 
@@ -24,17 +24,15 @@ else:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-class DriverLock:
-    """The right to write, held by one process until it ends, however it ends.
+class FileLock:
+    """The right to write to `path`, held by one process until it ends, however it ends.
 
-    The file ``<journal>.in-use`` stays when the lock is gone: whether it is locked counts, not
-    whether it is there. (``<journal>.lock`` is Optuna's name, and Optuna deletes it.) Processes
-    that the holder forks, unlike those it spawns, hold the lock with it.
+    The file ``<name>.in-use`` stays when the lock is gone: whether it is locked counts, not
+    whether it is there. Processes that the holder forks hold the lock with it.
     """
 
-    def __init__(self, journal: Path) -> None:
-        path = journal.with_name(f"{journal.name}.in-use")
-        self._handle = path.open("a+b", buffering=0)
+    def __init__(self, path: Path) -> None:
+        self._handle = path.with_name(f"{path.name}.in-use").open("a+b", buffering=0)
         try:
             _lock(self._handle)
         except (BlockingIOError, PermissionError) as error:
@@ -42,7 +40,7 @@ class DriverLock:
             owner = self._handle.read().decode(errors="replace") or "another process"
             self._handle.close()
             raise RunInUseError(
-                f"{journal} is in use by {owner}. Wait until it is done or stop it, or look at "
+                f"{path} is in use by {owner}. Wait until it is done or stop it, or look at "
                 "the ledger with read_only=True."
             ) from error
         with contextlib.suppress(OSError):  # on a full disk the lock holds without a name

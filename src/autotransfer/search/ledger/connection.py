@@ -46,7 +46,7 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
 _log = logging.getLogger(__name__)
 
 
-class Link:
+class Connection:
     """A connection that is made anew when it breaks, with the lock of a run.
 
     Parameters
@@ -59,9 +59,6 @@ class Link:
         Take no lock.
     patience : float
         Seconds to wait for a server that is away.
-    forget : callable
-        Called whenever a connection was made: what was known before may be out of date, because
-        another driver can have been here in between.
 
     Attributes
     ----------
@@ -69,9 +66,7 @@ class Link:
         The database in words, without user and password.
     """
 
-    def __init__(
-        self, url: str, run: str, read_only: bool, patience: float, forget: Callable[[], None]
-    ) -> None:
+    def __init__(self, url: str, run: str, read_only: bool, patience: float) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -80,11 +75,8 @@ class Link:
                 'pip install "autotransfer[postgres]".'
             ) from error
         self._psycopg: Any = psycopg
-        self._url, self.where = _checked(url, psycopg)
-        self._run = run
-        self._read_only = read_only
-        self._patience = patience
-        self._forget = forget
+        self._url, self.where = checked_url(url), _where(checked_url(url), psycopg)
+        self._run, self._read_only, self._patience = run, read_only, patience
         # Tells our own broken connections from other drivers; the server keeps 63 characters.
         owner = f"process {os.getpid()} on {platform.node()[:24]}"
         self._label = f"{owner} {uuid.uuid4().hex[:8]}"
@@ -98,20 +90,6 @@ class Link:
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Return all rows that a query finds."""
         return self.patiently(lambda connection: connection.execute(query, values).fetchall())
-
-    def one(self, query: str, *values: Any) -> Any:
-        """Return the first value of the first row, None if there is no row."""
-        rows = self.rows(query, *values)
-        return rows[0][0] if rows else None
-
-    def plain(self) -> Any:
-        """Make a connection without lock, for others to use and close."""
-        return self._psycopg.connect(self._url, **NOTICE)
-
-    def close(self) -> None:
-        """Let go of the connection, and the lock with it."""
-        self._closed = True
-        self._drop()
 
     def patiently(self, work: Callable[[Any], T]) -> T:
         """Do some work over a connection, and again while the server is away."""
@@ -143,6 +121,11 @@ class Link:
             time.sleep(delay)
             delay = min(2 * delay, 5.0)
 
+    def close(self) -> None:
+        """Let go of the connection, and the lock with it."""
+        self._closed = True
+        self._drop()
+
     def _connect(self) -> None:
         connection = self._psycopg.connect(
             self._url, autocommit=True, application_name=self._label, **NOTICE
@@ -155,7 +138,6 @@ class Link:
             connection.close()
             raise
         self._connection = connection
-        self._forget()
 
     def _take_lock(self, connection: Any) -> None:
         """Take the lock of the run; a process killed a moment ago gets time to let go of it."""
@@ -183,16 +165,19 @@ class Link:
             self._connection = None
 
 
-def _checked(url: str, psycopg: Any) -> tuple[str, str]:
-    """Return the URL as libpq wants it, and where it leads without user and password."""
-    scheme = next(known for known in SCHEMES if url.startswith(known))
-    url = f"postgresql://{url.removeprefix(scheme)}"
-    user, at, _ = url.removeprefix("postgresql://").rpartition("@")
+def checked_url(url: str) -> str:
+    """Return the URL as libpq wants it."""
+    rest = url.partition("://")[2]
     # Such a password would be taken for part of the host, and shown in messages about it.
-    if at and any(sign in user for sign in "@/?#"):
+    if any(sign in rest.rpartition("@")[0] for sign in "@/?#"):
         raise LedgerError(
             "In the URL of a database, write @ / ? # in a password as %40 %2F %3F %23."
         )
+    return f"postgresql://{rest}"
+
+
+def _where(url: str, psycopg: Any) -> str:
+    """Say where a URL leads, without user and password."""
     try:
         parts = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
@@ -200,7 +185,7 @@ def _checked(url: str, psycopg: Any) -> tuple[str, str]:
             "The URL of the database is not like postgresql://user:password@host:port/database."
         ) from None
     host, port = parts.get("host", "localhost"), parts.get("port", 5432)
-    return url, f"database {parts.get('dbname', parts.get('user', ''))} at {host}:{port}"
+    return f"database {parts.get('dbname', parts.get('user', ''))} at {host}:{port}"
 
 
 def lock_key(text: str) -> int:
