@@ -1,6 +1,6 @@
 """Draw the figures of the evidence from the files in `benchmarks/results/`.
 
-    python benchmarks/drawings.py
+    python -m benchmarks.drawings
 
 Each figure names the digest of the file it was drawn from; a test fails when they differ.
 """
@@ -21,9 +21,10 @@ from matplotlib.figure import Figure
 
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.theme import LIGHT, MARKERS, drawing, to_svg
-from evidence_tables import NOTHING, OURS, UNCENSORED, Table
-from recordings import RECORDINGS
-from strength_tables import ESTIMATORS
+from benchmarks.accuracy.evidence_tables import NOTHING, OURS, UNCENSORED, Table
+from benchmarks.accuracy.strength_tables import ESTIMATORS
+from benchmarks.common import report
+from benchmarks.common.recordings import RECORDINGS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 WIDE = 8.4
@@ -38,7 +39,7 @@ def curves(
     Parameters
     ----------
     rows : sequence of dict
-        Of `benchmarks/strengths.py`.
+        Of `benchmarks/accuracy/strengths.py`.
     figure : str
         Column to draw.
     of : str
@@ -208,12 +209,20 @@ def mark(text: bytes) -> str:
     return f"<!-- drawn from {hashlib.sha256(text).hexdigest()} -->\n"
 
 
-if __name__ == "__main__":
+def main() -> None:
+    args = report.arguments(report.parser(__doc__))
+    rows = []
     for name, (source, draw) in DRAWINGS.items():
         file = RESULTS / source
         if file.exists():
             text = file.read_bytes()
             with drawing(LIGHT):
-                picture = to_svg(draw(text))
-            (RESULTS / f"{name}.svg").write_bytes(picture + mark(text).encode())
-            print(f"{name}.svg from {source}")
+                picture = to_svg(draw(text)) + mark(text).encode()
+            rows.append({"figure": f"{name}.svg", "from": source, "bytes": len(picture)})
+            if not args.smoke:
+                (RESULTS / f"{name}.svg").write_bytes(picture)
+    report.finish(args, "Figures of the evidence", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """Write the figures of README and documentation from the files in `benchmarks/results/`.
 
-    python benchmarks/eegnet_step.py --json benchmarks/results/eegnet_step.json    (and so on)
-    python benchmarks/figures.py
+    python -m benchmarks.speed.eegnet_step --json benchmarks/results/eegnet_step.json    (and so on)
+    python -m benchmarks.figures
 
 A test fails when a page and the files differ, so no figure is typed in by hand.
 """
@@ -12,8 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parent / "results"
-ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = Path(__file__).resolve().parent
+RESULTS = BENCHMARKS / "results"
+ROOT = BENCHMARKS.parent
 START, END = "<!-- figures: made by benchmarks/figures.py -->", "<!-- end of figures -->"
 
 TABLES = {
@@ -232,6 +233,12 @@ def _cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+def command_of(name: str) -> str:
+    """Give the command of a benchmark, whichever folder it stands in."""
+    (script,) = BENCHMARKS.glob(f"*/{name}.py")
+    return f"python -m benchmarks.{script.parent.name}.{name}"
+
+
 def figures(names: tuple[str, ...]) -> str:
     """Make the section of a page from the files that are there."""
     parts = []
@@ -243,7 +250,7 @@ def figures(names: tuple[str, ...]) -> str:
             # Files of earlier runs have NaN where there is null now.
             found = json.loads(file.read_text(), parse_constant=lambda _: None)
             machine = ", ".join(f"{k} {v}" for k, v in found["machine"].items())
-            command = f"`python benchmarks/{source}.py` ({machine})"
+            command = f"`{command_of(source)}` ({machine})"
             # Where a benchmark has goals for some of its rows, the others are in its file only.
             rows = [r for r in found[entry] if r.get("goal", 0.0) is not None]
             rows = [r for r in rows if not marked or r[marked]]
@@ -259,6 +266,19 @@ def with_figures(page: str) -> str:
     return f"{before}{START}\n{figures(PAGES[page])}\n{END}{after}"
 
 
+def main() -> None:
+    from benchmarks.common import report  # docs/scaling_tables.py reads this file for its tables
+
+    args = report.arguments(report.parser(__doc__))
+    rows = []
+    for page, tables in PAGES.items():
+        text = with_figures(page)
+        changed = text != (ROOT / page).read_text()
+        rows.append({"page": page, "tables": len(tables), "changed": changed})
+        if not args.smoke:
+            (ROOT / page).write_text(text)
+    report.finish(args, "Pages with figures", rows)
+
+
 if __name__ == "__main__":
-    for page in PAGES:
-        (ROOT / page).write_text(with_figures(page))
+    main()

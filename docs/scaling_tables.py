@@ -32,12 +32,14 @@ def figures() -> ModuleType:
 def table(name: str, key: str) -> str:
     """Make the table of a benchmark's rows, with the command that makes it."""
     file = BENCHMARKS / "results" / f"{name}.json"
+    module = figures()
+    command = module.command_of(name)
     if not file.exists():
-        return f"`python benchmarks/{name}.py` prints this table; no figures are kept here yet."
+        return f"`{command}` prints this table; no figures are kept here yet."
     found = json.loads(file.read_text(encoding="utf-8"))
     machine = ", ".join(f"{k} {v}" for k, v in found["machine"].items())
-    made = figures().table(found[key], None)
-    return f"`python benchmarks/{name}.py` ({machine}):\n\n{made}"
+    made = module.table(found[key], None)
+    return f"`{command}` ({machine}):\n\n{made}"
 
 
 def with_tables(page: str) -> str:

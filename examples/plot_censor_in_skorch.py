@@ -33,7 +33,7 @@ class Net(nn.Module):
         return self.head(z), z
 
 
-class CensoredNet(NeuralNetClassifier):
+class CensoredNet(NeuralNetClassifier):  # type: ignore[misc]  # skorch has no types
     """skorch's classifier with a penalty in its training step."""
 
     def __init__(
@@ -78,7 +78,7 @@ class CensoredNet(NeuralNetClassifier):
             critic_loss = self.censor_.critic_loss(z.detach(), cells)
             for critic in self.critics_:
                 critic.zero_grad()
-            critic_loss.backward()
+            critic_loss.backward()  # type: ignore[no-untyped-call]  # torch's own lack
             for critic in self.critics_:
                 critic.step()
         loss = self.get_loss((logits, z), y, X=x, training=True)
@@ -88,7 +88,8 @@ class CensoredNet(NeuralNetClassifier):
 
     def get_loss(self, y_pred: Any, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Cross entropy of the logits."""
-        return super().get_loss(y_pred[0], y_true, *args, **kwargs)
+        loss: Tensor = super().get_loss(y_pred[0], y_true, *args, **kwargs)
+        return loss
 
 
 if __name__ == "__main__":

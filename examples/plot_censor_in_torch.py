@@ -43,13 +43,13 @@ def train(measure: str | None, epochs: int = 30) -> float:
                     critic_loss = censor.critic_loss(z.detach(), cells)
                     for critic in critics:
                         critic.zero_grad()
-                    critic_loss.backward()
+                    critic_loss.backward()  # type: ignore[no-untyped-call]  # torch's own lack
                     for critic in critics:
                         critic.step()
                 strength = censor.measure.strength["marginal"]
                 loss = loss + strength * censor(z, cells)
             optimiser.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]  # torch's own lack
             optimiser.step()
 
     # More trials of the same people: how well can a fresh probe tell them apart?

@@ -13,6 +13,7 @@ person who is tested is not among them. No other change to a MOABB benchmark is 
 import logging
 import tempfile
 import warnings
+from typing import Any
 
 import matplotlib.pyplot as plt
 import mne
@@ -50,7 +51,7 @@ paradigm = LeftRightImagery(resample=64)
 # the power of each channel.
 
 
-def power(X):
+def power(X: Any) -> Any:
     return X.var(-1)
 
 

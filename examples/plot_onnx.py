@@ -12,7 +12,9 @@ probabilities and latents out. It runs in a C++ program, a browser or a phone.
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,11 +58,11 @@ assert max(gaps.values()) < 1e-5
 # ----------------------------------
 # How long a person waits for the answer.
 
-ways = {
+ways: dict[str, Callable[[Any], Any]] = {
     "predict": lambda x: clf.predict(x),
     "onnxruntime": lambda x: session.run(None, {"signals": x}),
 }
-milliseconds = {name: [] for name in ways}
+milliseconds: dict[str, list[float]] = {name: [] for name in ways}
 for i in range(150):
     for name, way in ways.items():
         start = time.perf_counter()

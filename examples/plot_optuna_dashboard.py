@@ -78,7 +78,7 @@ plt.show()
 #
 # Here its web application is asked without a browser what studies it sees.
 
-answer = {}
+answer: dict[str, str] = {}
 request = {
     "REQUEST_METHOD": "GET",
     "PATH_INFO": "/api/studies",

@@ -10,6 +10,8 @@ and pipelines.
 # %%
 # Routing is switched on once; the classifier then says that it wants the subject.
 
+from typing import Any, Self
+
 import matplotlib.pyplot as plt
 import numpy as np
 import sklearn
@@ -23,8 +25,9 @@ import autotransfer as at
 sklearn.set_config(enable_metadata_routing=True)
 
 data = at.make_subjects(n_subjects=5, n_trials=40, n_channels=8, n_times=96, random_state=0)
-options = {"max_epochs": 8, "encoder_options": {"kernel_length": 32}, "random_state": 0}
-clf = at.CensoredClassifier("mmd", verbose=False, **options).set_fit_request(subject=True)
+clf = at.CensoredClassifier(
+    "mmd", encoder_options={"kernel_length": 32}, max_epochs=8, random_state=0, verbose=False
+).set_fit_request(subject=True)
 
 # %%
 # Cross-validation over people
@@ -53,15 +56,15 @@ print("best:", search.best_params_, round(search.best_score_, 3))
 # and in a second pipeline another classifier comes after the censored latent.
 
 
-class CommonAverage(TransformerMixin, BaseEstimator):
+class CommonAverage(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # it has no types
     """Subtract the mean of all channels."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn nothing."""
         self.fitted_ = True
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Subtract."""
         return X - X.mean(1, keepdims=True)
 

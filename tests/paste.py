@@ -28,7 +28,7 @@ TIMEOUT = 900  # seconds for a page; machines that run this are busy
 # What a page may ask for that is not pasted, and why.
 LEFT_OUT = {
     "pip install": "installed already",
-    "python benchmarks/": "takes minutes to hours",
+    "python -m benchmarks.": "takes minutes to hours",
     "bash .ci/run": "this is it",
 }
 

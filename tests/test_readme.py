@@ -33,4 +33,4 @@ def test_figures_are_those_of_the_results():
     for page in figures.PAGES:
         text = (README.parent / page).read_text()
         assert figures.START in text
-        assert figures.with_figures(page) == text, "run python benchmarks/figures.py"
+        assert figures.with_figures(page) == text, "run python -m benchmarks.figures"

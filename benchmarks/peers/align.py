@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from known import Array
 
 import autotransfer as at
+from benchmarks.peers.known import Array
 
 
 def euclidean_alignment(X: Array) -> Array:
@@ -38,7 +38,8 @@ def euclidean_alignment(X: Array) -> Array:
     values, vectors = np.linalg.eigh(mean)
     there = values > 1e-10 * values[-1]
     scale = np.where(there, 1 / np.sqrt(np.where(there, values, 1)), 0)
-    return ((vectors * scale) @ vectors.T @ centred).astype(np.float32)
+    whitened: Array = ((vectors * scale) @ vectors.T @ centred).astype(np.float32)
+    return whitened
 
 
 def own_scale(X: Array) -> Array:
@@ -46,7 +47,8 @@ def own_scale(X: Array) -> Array:
     centred = np.asarray(X, np.float32)
     centred = centred - centred.mean(2, keepdims=True)
     scale = np.sqrt(np.mean(centred**2, (0, 2), dtype=np.float64))[:, None]
-    return (centred / np.where(scale > 0, scale, 1)).astype(np.float32)
+    scaled: Array = (centred / np.where(scale > 0, scale, 1)).astype(np.float32)
+    return scaled
 
 
 def by_subject(data: at.SubjectDataset, way: Callable[[Array], Array]) -> Array:

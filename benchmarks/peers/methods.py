@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
-import align
 import numpy as np
-import subject_loop
-from coral import CORAL
-from known import Array, Known, Model
-from objectives import IRM, GroupDRO, VREx
+
+from benchmarks.peers import align, subject_loop
+from benchmarks.peers.coral import CORAL
+from benchmarks.peers.known import Array, Known, Model
+from benchmarks.peers.objectives import IRM, GroupDRO, VREx
 
 NOTHING = "nothing"
 UNLABELLED = "unlabelled data of the new person"
@@ -37,6 +38,8 @@ class Method:
         Whether it must have the new person's trials to be fitted, not only to predict them.
     random : bool
         Whether seeds differ.
+    package : str
+        What must be installed for it, beside what AutoTransfer needs; "" for nothing.
     """
 
     fit: Callable[..., Model]
@@ -44,6 +47,12 @@ class Method:
     uses: str = NOTHING
     needs_new: bool = False
     random: bool = True
+    package: str = ""
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package is there."""
+        return not self.package or find_spec(self.package) is not None
 
 
 def of(name: str, *values: Any) -> tuple[Setting, ...]:
@@ -119,14 +128,14 @@ def by_objective(known: Known, new: New, *, make: Callable[..., Any], **setting:
 
 def riemann(known: Known, new: New, **setting: Any) -> Model:
     """Fit pyRiemann's pipeline."""
-    from riemann import fit  # only this method needs pyRiemann
+    from benchmarks.peers.riemann import fit  # only this method needs pyRiemann
 
     return fit(known, new, **setting)
 
 
 def skada(known: Known, new: New, **setting: Any) -> Model:
     """Fit one of skada's deep methods."""
-    from skada_deep import fit  # only these methods need skada
+    from benchmarks.peers.skada_deep import fit  # only these methods need skada
 
     return fit(known, new, **setting)
 
@@ -141,8 +150,10 @@ METHODS: dict[str, Method] = {
     "vrex": Method(partial(by_objective, make=VREx), of("strength", 10.0, 1.0, 100.0)),
     "groupdro": Method(partial(by_objective, make=GroupDRO), of("step", 0.01, 0.001, 0.1)),
     "random-gains": Method(random_gains, of("spread", 0.3, 0.1, 1.0)),
-    "riemann": Method(partial(riemann, recentre=False), C, random=False),
-    "riemann-recentred": Method(partial(riemann, recentre=True), C, uses=UNLABELLED, random=False),
+    "riemann": Method(partial(riemann, recentre=False), C, random=False, package="pyriemann"),
+    "riemann-recentred": Method(
+        partial(riemann, recentre=True), C, uses=UNLABELLED, random=False, package="pyriemann"
+    ),
     "euclidean-alignment": Method(euclidean, AFTER, uses=UNLABELLED),
     "batch-norm": Method(batch_norm, uses=UNLABELLED),
     "own-scale": Method(own_scale, uses=UNLABELLED),
@@ -153,5 +164,7 @@ for _name, _regs in {
     "CDAN": (1.0, 0.1, 0.01),
 }.items():
     _fit, _settings = partial(skada, method=_name), of("reg", *_regs)
-    METHODS[f"skada-{_name.lower()}"] = Method(_fit, _settings, UNLABELLED, needs_new=True)
-    METHODS[f"skada-{_name.lower()}-stand-in"] = Method(_fit, _settings)
+    METHODS[f"skada-{_name.lower()}"] = Method(
+        _fit, _settings, UNLABELLED, needs_new=True, package="skada"
+    )
+    METHODS[f"skada-{_name.lower()}-stand-in"] = Method(_fit, _settings, package="skada")

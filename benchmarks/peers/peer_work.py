@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from known import Array, Known, Model
-from methods import METHODS
 from sklearn.metrics import balanced_accuracy_score
 
 import autotransfer as at
-import pool
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferError
-from recordings import at_work
+from benchmarks.common import pool
+from benchmarks.common.recordings import at_work
+from benchmarks.peers.known import Array, Known, Model
+from benchmarks.peers.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def run(job: Job) -> dict[str, Any]:
     -------
     dict
         "test" and "validation_subjects" (subject -> balanced accuracy), "validation" (of all
-        validation trials, as in ``benchmarks/erm.py``), "seconds" of fitting; "error" instead
+        validation trials, as in ``accuracy/erm.py``), "seconds" of fitting; "error" instead
         where the training failed, which is a result, too: its setting cannot be chosen.
     """
     recording, data = at_work(job.dataset)

@@ -1,6 +1,6 @@
 """What a user would pick instead, on the same folds: pyRiemann, alignment, skada, DomainBed's.
 
-Folds are those of ``benchmarks/erm.py``: each validates on one subject (or group) and tests on the
+Folds are those of ``accuracy/erm.py``: each validates on one subject (or group) and tests on the
 next. A method with several settings is first trained with each of them at seed 0; the setting with
 the best lower quartile of validation subjects (AutoTransfer's own rule) is taken, ties go to the
 default, and only that one is trained with the other seeds. Test scores choose nothing. Finished
@@ -10,22 +10,18 @@ trainings are kept in --keep FILE: the same command goes on where it was stopped
 from __future__ import annotations
 
 import json
-import sys
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# The other benchmarks' modules; a worker is handed this path by its parent.
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import numpy as np
-from methods import METHODS, NOTHING
-from peer_work import Job, run
 
-import pool
-import report
 from autotransfer.search.settings.selection import RULES
-from recordings import RECORDINGS, network_options, read_options
+from benchmarks.common import pool, report
+from benchmarks.common.recordings import RECORDINGS, arguments, network_options, read_options
+from benchmarks.peers.methods import METHODS, NOTHING
+from benchmarks.peers.peer_work import Job, run
 
 RULE = RULES["lower_quartile"]
 
@@ -73,7 +69,7 @@ def row(name: str, method: str, setting: Mapping[str, Any], done: Results) -> di
     for result in whole:
         for who, score in result["test"].items():
             scores.setdefault(who, []).append(score)
-    test = np.array([np.mean(values) for values in scores.values()] or [np.nan])
+    test = np.array([float(np.mean(values)) for values in scores.values()] or [np.nan])
     held = [s for result in whole for s in result["validation_subjects"].values()]
     return {
         "data": name,
@@ -113,20 +109,29 @@ def subject_rows(
     ]
 
 
+def methods_to_smoke() -> list[str]:
+    """Name the methods that can run here; where run.sh has installed everything, all."""
+    if os.environ.get("AUTOTRANSFER_NEED_PEERS"):
+        return list(METHODS)
+    return [name for name, method in METHODS.items() if method.installed]
+
+
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(RECORDINGS), nargs="*", default=list(RECORDINGS))
     parser.add_argument("--method", choices=list(METHODS), nargs="*", default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--settings", type=int, help="most settings of a method, the default first")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+    pool.add_options(parser)
     parser.add_argument(
         "--options", type=Path, metavar="FILE", help="options of the networks, JSON"
     )
     parser.add_argument("--folds", type=int, help="only the first folds, for a try")
     parser.add_argument("--max-epochs", type=int, help="fewer epochs, for a try")
-    args = parser.parse_args()
+    tiny = {"seeds": 1, "settings": 1, "folds": 1, "max_epochs": 1, "method": methods_to_smoke()}
+    args = arguments(parser, dataset=["ssvep"], **tiny)
+    if args.smoke:
+        print("Not tried:", ", ".join(n for n in METHODS if n not in args.method) or "none")
     chosen = read_options(args.options)
     plans: dict[tuple[str, str], tuple[str, int]] = {}
     first: list[Job] = []
@@ -153,12 +158,10 @@ def main() -> None:
     everything = {**tried, **repeated}
 
     rows, all_tried, goals = [], [], []
-    for (name, method), setting in picked.items():
-        text = json.dumps(setting, sort_keys=True)
+    for (name, method), best in picked.items():
+        text = json.dumps(best, sort_keys=True)
         mine = {j: r for j, r in everything.items() if (j.dataset, j.method) == (name, method)}
-        rows.append(
-            row(name, method, setting, {j: r for j, r in mine.items() if j.setting == text})
-        )
+        rows.append(row(name, method, best, {j: r for j, r in mine.items() if j.setting == text}))
         for i, other in enumerate(METHODS[method].settings[: args.settings]):
             words = json.dumps(other, sort_keys=True)
             at_first = {j: r for j, r in mine.items() if j.setting == words and j.seed == 0}

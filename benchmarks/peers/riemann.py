@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from known import Array, Known, Model
 from pyriemann.estimation import Covariances, XdawnCovariances
 from pyriemann.tangentspace import TangentSpace
 from pyriemann.transfer import TLCenter, encode_domains
 from scipy.signal import butter, sosfiltfilt
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+
+from benchmarks.peers.known import Array, Known, Model
 
 FLICKER = (13.0, 17.0, 21.0)
 """Frequencies of the SSVEP data set, in Hz."""

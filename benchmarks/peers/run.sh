@@ -28,12 +28,12 @@ if [ "$(cat "$folder/installed.txt" 2>/dev/null)" != "$wanted" ]; then
   printf '%s\n' "$wanted" >"$folder/installed.txt"
 fi
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
-# Of this checkout, whichever the environment was made for.
-export PYTHONPATH="$root/src"
+# The package and the benchmarks of this checkout, whichever the environment was made for.
+export PYTHONPATH="$root/src:$root"
 # Without this, tests of a peer that is missing would be skipped.
 export AUTOTRANSFER_NEED_PEERS=1
 "$python" -m pytest -q -rs --strict-markers -p no:cacheprovider \
   --rootdir "$root" -c "$root/pyproject.toml" "$root/tests/benchmarks"
 if [ "${1:-}" != "--test" ]; then
-  exec "$python" "$here/peers.py" "$@"
+  exec "$python" -m benchmarks.peers.peers "$@"
 fi

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import skada.deep
 import torch
-from known import Array, Known, Model
 from skada.deep.modules import DomainClassifier
 from skorch.callbacks import Callback
 from torch import Tensor, nn
@@ -27,6 +26,7 @@ from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.training.loop import class_weights
 from autotransfer.training.network import Network
+from benchmarks.peers.known import Array, Known, Model
 
 BATCH = 64
 """Source trials in a batch, as in our loop; as many of the target are added to them."""
@@ -66,7 +66,8 @@ class Stopping(Callback):  # type: ignore[misc]
 
     def on_train_begin(self, net: Any, **_: Any) -> None:
         """Forget an earlier training."""
-        self.best_loss, self.best_epoch, self.best = math.inf, 0, {}
+        self.best_loss, self.best_epoch = math.inf, 0
+        self.best: dict[str, Tensor] = {}
 
     def on_epoch_begin(self, net: Any, **_: Any) -> None:
         """Set the learning rate of the epoch."""
@@ -89,14 +90,15 @@ def logits(module: nn.Module, X: Tensor) -> Tensor:
     """Logits of many trials in evaluation mode, a block at a time."""
     module.eval()
     with torch.no_grad():
-        return torch.cat([module(block) for block in X.split(256)])
+        return torch.cat([module(block) for block in torch.split(X, 256)])
 
 
 def domain_classifier(n_inputs: int) -> nn.Module:
     """Make skada's domain classifier, with a sigmoid where its softmax of one number stands."""
     made = DomainClassifier(num_features=n_inputs)
     made.classifier[-1] = nn.Sigmoid()
-    return made
+    found: nn.Module = made
+    return found
 
 
 def fit(known: Known, new: list[Array] | None, *, method: str, reg: float) -> Model:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from objectives import Batch, Objective
 from torch import Tensor
 
 import autotransfer as at
@@ -22,6 +21,7 @@ from autotransfer.training.loop import LoopOptions, _Run, class_weights
 from autotransfer.training.network import Network
 from autotransfer.training.options import as_random_seed
 from autotransfer.training.progress import EpochProgress
+from benchmarks.peers.objectives import Batch, Objective
 
 MEMORY = 4 * 2**30
 

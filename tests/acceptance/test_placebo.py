@@ -1,7 +1,7 @@
 """A censor that looks at the subject does nothing when the subject labels are shuffled.
 
-Small and with one seed; `benchmarks/censors_on_synthetic.py` does this for every default, over
-five seeds and with all probes.
+Small and with one seed; `benchmarks/synthetic/censors_on_synthetic.py` does this for every default,
+over five seeds and with all probes.
 """
 
 from __future__ import annotations

@@ -12,17 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import adaptation
 import autotransfer as at
-import baseline
-import erm
-import gap
-import own_batches
-import recordings
-import skew
-import strength_tables
-import strengths
-from recordings import RECORDINGS, Recording
+from benchmarks.accuracy import (
+    adaptation,
+    baseline,
+    erm,
+    gap,
+    own_batches,
+    skew,
+    strength_tables,
+    strengths,
+)
+from benchmarks.common import recordings
+from benchmarks.common.recordings import RECORDINGS, Recording
 
 DATA = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
 FOLD = 1

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import strengths
 from autotransfer.report.theme import LIGHT, drawing, to_svg
-from drawings import DRAWINGS, RESULTS, curves, gains, known_and_new, mark, methods
-from evidence_tables import UNCENSORED, Table, compare
+from benchmarks.accuracy import strengths
+from benchmarks.accuracy.evidence_tables import UNCENSORED, Table, compare
+from benchmarks.drawings import DRAWINGS, RESULTS, curves, gains, known_and_new, mark, methods
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -22,7 +22,7 @@ def test_a_figure_is_of_the_results_that_are_there(name):
         assert not (RESULTS / f"{name}.svg").exists()
         pytest.skip(f"{source} has not been taken yet")
     svg = (RESULTS / f"{name}.svg").read_text()
-    assert svg.endswith(mark(file.read_bytes())), "run python benchmarks/drawings.py"
+    assert svg.endswith(mark(file.read_bytes())), "run python -m benchmarks.drawings"
 
 
 def words(figure):

@@ -9,13 +9,18 @@ import pandas as pd
 import pytest
 
 import autotransfer as at
-import erm
-import own_batches
-import recordings
 from autotransfer.search.settings.selection import Scored, choose
 from autotransfer.search.settings.setting import BASELINE, Setting
-from evidence import classifier_of, cross_validated, csv_rows, names_of, of_whole_seeds, put
-from evidence_tables import (
+from benchmarks.accuracy import erm, own_batches
+from benchmarks.accuracy.evidence import (
+    classifier_of,
+    cross_validated,
+    csv_rows,
+    names_of,
+    of_whole_seeds,
+    put,
+)
+from benchmarks.accuracy.evidence_tables import (
     QUARTILE,
     UNCENSORED,
     Table,
@@ -28,7 +33,8 @@ from evidence_tables import (
     row,
     rules,
 )
-from recordings import RECORDINGS, Recording
+from benchmarks.common import recordings
+from benchmarks.common.recordings import RECORDINGS, Recording
 
 PEOPLE = [f"p{i}" for i in range(8)]
 CENSORS = [Setting.of("mmd", "marginal", 1), Setting.of("adversary", "conditional", 0.1)]

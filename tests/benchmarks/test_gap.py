@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autotransfer as at
-import gap
+from benchmarks.accuracy import gap
 
 
 @pytest.mark.parametrize("recorded", [False, True])

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from peer_work import Job
 
 import autotransfer as at
-import peers
 from autotransfer.data.sources.npz import write_npz
-from recordings import network_options
+from benchmarks.common.recordings import network_options
+from benchmarks.peers import peers
+from benchmarks.peers.peer_work import Job
 
+ROOT = Path(__file__).parents[2]
 SETTINGS = ({"strength": 1.0}, {"strength": 0.1}, {"strength": 10.0})
 
 
@@ -85,14 +86,14 @@ def test_the_command_runs_and_goes_on(tmp_path):
     made = at.make_subjects(n_subjects=4, n_trials=20, n_classes=3, random_state=0)
     write_npz(made, folder / "uci_eeg_objects.npz")
     keep, figures = tmp_path / "kept.jsonl", tmp_path / "peers.json"
-    command = [sys.executable, str(Path(peers.__file__)), "--dataset", "erp", "--workers", "1"]
+    command = [sys.executable, "-m", peers.__name__, "--dataset", "erp", "--workers", "1"]
     command += ["--method", "erm", "groupdro", "--folds", "2", "--max-epochs", "1", "--seeds", "2"]
     command += ["--keep", str(keep), "--json", str(figures)]
 
     def run():
         where = {**os.environ, "AUTOTRANSFER_DATA": str(tmp_path / "data")}
         done = subprocess.run(
-            command, env=where, capture_output=True, text=True, timeout=600, check=False
+            command, env=where, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, done.stderr[-2000:]
         return json.loads(figures.read_text())

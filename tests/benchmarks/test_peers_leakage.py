@@ -7,13 +7,13 @@ it is trained until it answers, and a leak is made on purpose: it must be notice
 import json
 import os
 
-import known as known_module
 import numpy as np
-import peer_work
 import pytest
-from methods import METHODS, NOTHING, UNLABELLED
 
 import autotransfer as at
+from benchmarks.peers import known as known_module
+from benchmarks.peers import peer_work
+from benchmarks.peers.methods import METHODS, NOTHING, UNLABELLED
 
 OPTIONS = {
     "max_epochs": 15,
@@ -72,7 +72,9 @@ def fitted(name, data):
     job = peer_work.Job(kind, name, setting, 1, 0, json.dumps(OPTIONS))
     with pytest.MonkeyPatch.context() as patch:
         if name.startswith("skada"):
-            patch.setattr("skada_deep.BATCH", 16)  # several steps an epoch with so few trials
+            patch.setattr(
+                "benchmarks.peers.skada_deep.BATCH", 16
+            )  # several steps an epoch with so few trials
         return peer_work.fit(job, data, FOLD)
 
 

@@ -5,12 +5,20 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from coral import CORAL
-from objectives import IRM, Batch, GroupDRO, Pooled, VREx, irm_penalty, subject_losses
 from torch.nn import functional
 
 from autotransfer.censoring import make_censor
 from autotransfer.training.loop import task_loss
+from benchmarks.peers.coral import CORAL
+from benchmarks.peers.objectives import (
+    IRM,
+    Batch,
+    GroupDRO,
+    Pooled,
+    VREx,
+    irm_penalty,
+    subject_losses,
+)
 
 WEIGHTS = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
 

@@ -5,15 +5,16 @@ import os
 import numpy as np
 import pytest
 import torch
-from known import Known
 
 import autotransfer as at
+from benchmarks.peers.known import Known
 
 if not os.environ.get("AUTOTRANSFER_NEED_PEERS"):
     pytest.importorskip("skada.deep")
 
-import skada_deep
 from skada.deep.modules import DomainClassifier
+
+from benchmarks.peers import skada_deep
 
 OPTIONS = {"max_epochs": 12, "learning_rate": 0.01, "encoder_options": {"kernel_length": 16}}
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import subject_loop
 import torch
-from align import by_subject, euclidean_alignment, own_scale, random_gains
-from objectives import IRM, GroupDRO, Pooled
 
 import autotransfer as at
+from benchmarks.peers import subject_loop
+from benchmarks.peers.align import by_subject, euclidean_alignment, own_scale, random_gains
+from benchmarks.peers.objectives import IRM, GroupDRO, Pooled
 
 
 @pytest.fixture(scope="module")

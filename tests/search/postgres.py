@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 # Benchmarks and tests share the starter; it stands with the benchmarks, which import no tests.
-STARTER = Path(__file__).parents[2] / "benchmarks" / "postgres_server.py"
+STARTER = Path(__file__).parents[2] / "benchmarks" / "common" / "postgres_server.py"
 
 
 def load_starter():

@@ -55,7 +55,7 @@ class SubjectBatches:
 
     Making the object sorts the trials once. Drawing a batch costs O(P K): a subject's trials are
     cut into chunks when the first is drawn. The start of an epoch deals the chunks, in some 60 ns
-    each; drawing one takes some 20 us (``benchmarks/batches.py``).
+    each; drawing one takes some 20 us (``benchmarks/speed/batches.py``).
 
     Examples
     --------

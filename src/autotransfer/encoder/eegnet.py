@@ -64,7 +64,7 @@ class EEGNet(nn.Module):
     batch_norm_momentum : float
         Share of the newest batch in the running statistics. braindecode's 0.01 needs several
         hundred steps to forget its start, more than a short training on a small set has;
-        ``benchmarks/batch_norm_momentum.py`` measures what that costs.
+        ``benchmarks/accuracy/batch_norm_momentum.py`` measures what that costs.
     batch_norm_eps, drop_prob : float
         As in braindecode.
 

@@ -2,7 +2,7 @@
 
 Written by hand where torch could differentiate it, because a batch of latents is small: of 64 rows
 autograd's thirty-odd operations take several times as long as the arithmetic
-(``benchmarks/penalty_cost.py`` compares; the law tests hold both to the same numbers).
+(``benchmarks/speed/penalty_cost.py`` compares; the law tests hold both to the same numbers).
 """
 
 from __future__ import annotations

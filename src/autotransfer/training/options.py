@@ -36,8 +36,8 @@ SUBJECTS, TRIALS = 8, 8
 """Of the batches of the uncensored baseline, by default."""
 
 STEPS, LEAST_EPOCHS = 1000, 20
-"""How long to train by default: the three sets of recordings in benchmarks/baseline.py have 750 to
-960 steps, in 25 to 80 epochs."""
+"""How long to train by default: the three sets of recordings in
+benchmarks/accuracy/baseline.py have 750 to 960 steps, in 25 to 80 epochs."""
 
 # A training that was ended by max_epochs can go on to more; the others do not change its result.
 _NOT_HASHED = ("checkpoint", "checkpoint_every", "max_epochs", "verbose", "log")

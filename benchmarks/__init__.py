@@ -1,0 +1,1 @@
+"""The commands that take the project's figures: ``python -m benchmarks.speed.eegnet_step``."""

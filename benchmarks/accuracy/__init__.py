@@ -1,0 +1,1 @@
+"""What it is worth on people never seen, on real recordings."""

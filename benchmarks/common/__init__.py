@@ -1,0 +1,1 @@
+"""What the benchmarks share: options and tables, recordings, jobs in processes, a server."""

@@ -1,0 +1,95 @@
+"""Jobs in processes of one thread each; what is finished is kept, and the same command goes on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from autotransfer.training.progress import duration
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process does; benchmarks add fields that JSON can hold."""
+
+    @property
+    def key(self) -> str:
+        """Identity in the file of kept results."""
+        return json.dumps(self.__dict__, sort_keys=True)
+
+
+J = TypeVar("J", bound=Job)
+
+
+WORKERS = "processes; with 0 this one does all"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a benchmark that has jobs."""
+    parser.add_argument("--workers", type=int, default=2, help=WORKERS)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep finished trainings here")
+
+
+def kept(file: Path) -> dict[str, dict[str, Any]]:
+    """Read finished jobs: key -> result."""
+    entries = map(json.loads, file.read_text().splitlines())
+    return {entry["key"]: entry["result"] for entry in entries}
+
+
+def run_all(
+    run: Callable[[J], dict[str, Any]],
+    todo: list[J],
+    keep: Path | None,
+    workers: int,
+    describe: Callable[[J, dict[str, Any]], str],
+) -> dict[J, dict[str, Any]]:
+    """Run jobs in processes; `describe` makes the line that tells of a finished one.
+
+    Without workers they run in this process: starting others takes seconds.
+    """
+    found = kept(keep) if keep is not None and keep.exists() else {}
+    missing = [job for job in todo if job.key not in found]
+    # One thread each: two on a busy machine are slower than one. Set before the workers start.
+    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
+    start = time.monotonic()
+    with executor(workers) as pool:
+        running = {pool.submit(run, job): job for job in missing}
+        for i, done in enumerate(as_completed(running), 1):
+            job = running[done]
+            found[job.key] = done.result()
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps({"key": job.key, "result": found[job.key]}) + "\n")
+            left = (time.monotonic() - start) / i * (len(missing) - i)
+            line = f"{i}/{len(missing)} {describe(job, found[job.key])}, {duration(left)} left"
+            print(line, flush=True)
+    return {job: found[job.key] for job in todo}
+
+
+def executor(workers: int) -> Executor:
+    """Make a pool of processes, or of one thread of this process for 0 workers."""
+    if workers == 0:
+        return ThreadPoolExecutor(1)
+    context = get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_with_parent)
+
+
+def _leave_with_parent() -> None:
+    """End this worker when its driver is gone; a pool's orphans would go on for hours."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,1 @@
+"""What others offer, on the same folds."""

@@ -1,0 +1,1 @@
+"""What it costs: seconds and memory of training, predicting, importing and recording."""

@@ -1,0 +1,96 @@
+"""Time from one trial to its label, on one thread: `predict`, and the exported ONNX graph.
+
+What a person who waits for the answer feels: median and 99th percentile of the clock, one trial
+per call, with the checks and the normalisation that every call makes. The ways take turns in one
+run. The clock and not CPU time, because here the wait itself is the figure; a busy machine makes it
+worse, never better.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import torch
+
+import autotransfer as at
+from autotransfer.errors import KernelLengthWarning
+from benchmarks.common import report
+
+SHAPES = ((8, 52), (8, 200), (16, 128), (56, 260), (61, 128))
+GOAL_SHAPE, GOAL_MS = (16, 128), 10.0
+
+
+def trained(n_channels: int, n_times: int) -> tuple[at.CensoredClassifier, Any]:
+    """Train a little: how well does not matter here."""
+    data = at.make_subjects(
+        n_subjects=4, n_trials=16, n_channels=n_channels, n_times=n_times, random_state=0
+    )
+    clf = at.CensoredClassifier("mmd", max_epochs=2, random_state=0, device="cpu", verbose=False)
+    return clf.fit(data.X, data.y, subject=data.subject), data.X
+
+
+def session(clf: at.CensoredClassifier, folder: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    file = clf.export_onnx(folder / "model.onnx")
+    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+
+def answer(run: onnxruntime.InferenceSession, x: Any) -> Any:
+    """Predict by the exported graph."""
+    return run.run(None, {"signals": x})
+
+
+def take_turns(ways: dict[str, Callable[[Any], Any]], X: Any, calls: int) -> dict[str, list[float]]:
+    """Seconds of every call, each with another trial."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for i in range(-10, calls):  # the first ten warm up
+        x = X[i % len(X)][None]
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way(x)
+            if i >= 0:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--calls", type=int, default=500)
+    args = report.arguments(parser, calls=5)
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", KernelLengthWarning)
+    rows, goals = [], []
+    for shape in SHAPES[: 1 if args.smoke else None]:
+        clf, X = trained(*shape)
+        with tempfile.TemporaryDirectory() as there:
+            run = session(clf, Path(there))
+        gap = np.abs(answer(run, X)[0] - clf.predict_proba(X)).max()
+        ways: dict[str, Callable[[Any], Any]] = {
+            "predict": clf.predict,
+            "onnx": partial(answer, run),
+        }
+        found = take_turns(ways, X, args.calls)
+        row: dict[str, Any] = {"channels x times": f"{shape[0]} x {shape[1]}"}
+        for name, seconds in found.items():
+            row[f"{name} ms"] = 1e3 * float(np.median(seconds))
+            row[f"{name} 99 % ms"] = 1e3 * float(np.quantile(seconds, 0.99))
+        row["largest difference of probabilities"] = f"{gap:.1e}"
+        rows.append(row)
+        if shape == GOAL_SHAPE:
+            for name in found:
+                goal = f"{shape[0]} x {shape[1]}: median ms of {name}"
+                goals.append(report.Goal(goal, row[f"{name} ms"], GOAL_MS, at_least=False))
+    report.finish(args, "From one trial to its label, one thread", rows, goals, calls=args.calls)
+
+
+if __name__ == "__main__":
+    main()

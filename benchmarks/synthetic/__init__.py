@@ -1,0 +1,1 @@
+"""What is right where the right answer is known: data made by formula."""
