@@ -11,7 +11,6 @@ import os
 import re
 import runpy
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,7 +39,6 @@ def run(command: str, folder: Path) -> None:
         os.dup2(said, stream)
     # Not a test of this machine's recordings.
     os.environ["AUTOTRANSFER_DATA"] = str(folder / "no recordings")
-    tempfile.tempdir = str(folder)
     sys.argv = [command, "--smoke"]
     runpy.run_module(command, run_name="__main__", alter_sys=True)
 
