@@ -419,6 +419,26 @@ def test_looking_on_while_another_process_writes(storage):
     assert writer.returncode == 0
 
 
+LONG = """
+from dataclasses import replace
+with Ledger(sys.argv[1], "run") as ledger:
+    print("open", flush=True)
+    for n in range(40):
+        ledger.record(replace(ENTRY, id=str(n), curves={"loss": [1 / 3] * 20_000}))
+"""
+
+
+def test_looking_on_in_the_middle_of_a_line(tmp_path):
+    writer = run(LONG, tmp_path / "ledger")
+    assert writer.stdout.readline() == "open\n"
+    with Ledger(tmp_path / "ledger", "run", read_only=True) as looking:
+        while writer.poll() is None:
+            ids = looking.ids("search")
+            assert ids == {str(n) for n in range(len(ids))}
+        assert len(looking.ids("search")) == 40
+    assert writer.wait() == 0
+
+
 def test_a_line_taken_back_is_forgotten_by_who_looks_on(tmp_path):
     path = tmp_path / "ledger"
     with Ledger(path, "run") as ledger:

@@ -47,18 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class Connection:
-    """A connection that is made anew when it breaks, with the lock of a run.
-
-    Parameters
-    ----------
-    url : str
-        ``postgresql://user:password@host:port/database``.
-    run : str
-        Name of the run.
-    read_only : bool
-        Take no lock.
-    patience : float
-        Seconds to wait for a server that is away.
+    """A connection that is made anew when it breaks, with the lock of a run unless `read_only`.
 
     Attributes
     ----------
@@ -75,7 +64,8 @@ class Connection:
                 'pip install "autotransfer[postgres]".'
             ) from error
         self._psycopg: Any = psycopg
-        self._url, self.where = checked_url(url), _where(checked_url(url), psycopg)
+        self._url = checked_url(url)
+        self.where = _where(self._url, psycopg)
         self._run, self._read_only, self._patience = run, read_only, patience
         # Tells our own broken connections from other drivers; the server keeps 63 characters.
         owner = f"process {os.getpid()} on {platform.node()[:24]}"

@@ -41,28 +41,17 @@ _decoder = json.JSONDecoder()
 
 
 class Line(NamedTuple):
-    """A whole line: its id, its (run, stage), and where what it holds begins."""
+    """A whole line."""
 
     text: bytes
     id: str
-    place: tuple[str, str]
-    start: int
+    place: tuple[str, str]  # run and stage
+    start: int  # of the entry or the plan
 
 
 class File:
-    """The file of a ledger, and an index of what is in it.
+    """The file of a ledger, and an index of what is in it; the parameters are those of `Ledger`.
 
-    Parameters
-    ----------
-    path : Path
-        The file; made if it is not there and this is no `read_only` look.
-    name : str
-        Name of the run.
-    read_only : bool
-        Take no lock and write nothing.
-
-    Notes
-    -----
     The index is made from the file alone, by `_catch_up`, also after our own writes. A write that
     failed or was interrupted therefore cannot set it apart from the file.
     """
@@ -217,7 +206,8 @@ class File:
             head = HEAD.match(text)
             checksum = TAIL % crc32(memoryview(text)[:-TAIL_LENGTH])
             if head is None or text[-TAIL_LENGTH:] != checksum:
-                if _half(text) and not handle.read(1):
+                # Without a newline it is the end, whatever a writer has added by now.
+                if _half(text) and (not text.endswith(b"\n") or not handle.read(1)):
                     return
                 raise self._damage(number, "it is not as the ledger wrote it")
             id = head[1]

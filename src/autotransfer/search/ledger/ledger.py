@@ -66,12 +66,9 @@ class Ledger:
     def record(self, entry: Entry) -> None:
         """Put a finished trial on record; it is on the disk when this returns.
 
-        Raises
-        ------
-        LedgerError
-            If the id is on record in this stage, the entry is not one JSON can hold, or it cannot
-            be written. An entry that was not written leaves no trace: the same call can follow
-            when the cause is mended.
+        A `LedgerError` says that the id is on record in this stage, that JSON cannot hold the
+        entry, or that it cannot be written. It then leaves no trace: the same call can follow when
+        the cause is mended.
         """
         text, curves = entry_texts(entry)
         with self._one_at_a_time:
@@ -99,13 +96,7 @@ class Ledger:
             return self._store.stages()
 
     def write_plan(self, stage: str, plan: dict[str, Any]) -> None:
-        """Keep what is planned for a stage, before its first trial.
-
-        Raises
-        ------
-        LedgerError
-            If another plan is on record.
-        """
+        """Keep what is planned for a stage; a `LedgerError` if another plan is on record."""
         text = to_text(plan, f"The plan of {stage}", sort=True)
         with self._one_at_a_time:
             self._check(stage)

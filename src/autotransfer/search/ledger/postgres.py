@@ -19,7 +19,7 @@ CREATE TABLE autotransfer_ledger (
     run text NOT NULL, stage text NOT NULL, id text NOT NULL,
     number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     entry text NOT NULL, curves text NOT NULL,
-    PRIMARY KEY (run, stage, id)
+    PRIMARY KEY (run, stage, id), UNIQUE (run, stage, number)
 )
 """
 THERE = "SELECT to_regclass('autotransfer_ledger') IS NOT NULL"
@@ -29,22 +29,17 @@ ON CONFLICT DO NOTHING
 """
 TEXT = "SELECT entry FROM autotransfer_ledger WHERE run = %s AND stage = %s AND id = %s"
 STAGES = "SELECT stage FROM autotransfer_ledger WHERE run = %s GROUP BY stage ORDER BY min(number)"
-IDS = """
-SELECT id FROM autotransfer_ledger WHERE run = %s AND stage = %s AND id <> '' ORDER BY number
-"""
+IDS = "SELECT id FROM autotransfer_ledger WHERE run = %s AND stage = %s AND id <> ''"
 ENTRIES = """
-SELECT id, entry, CASE WHEN %s THEN curves ELSE '{}' END FROM autotransfer_ledger
-WHERE run = %s AND stage = %s AND id = ANY(%s) ORDER BY number
+SELECT number, id, entry, CASE WHEN %s THEN curves ELSE '{}' END FROM autotransfer_ledger
+WHERE run = %s AND stage = %s AND id <> '' AND number > %s ORDER BY number LIMIT %s
 """
 
 
 class Postgres:
-    """The rows of a run in the table of ledgers of a database.
+    """The rows of a run in the table of a database; the parameters are those of `Ledger`.
 
-    Parameters
-    ----------
-    url, name, read_only, patience
-        As `Ledger` has them. A `read_only` look does not wait for a server that is away.
+    A `read_only` look does not wait for a server that is away.
     """
 
     def __init__(self, url: str, name: str, read_only: bool, patience: float) -> None:
@@ -97,12 +92,11 @@ class Postgres:
 
     def entries(self, stage: str, curves: bool) -> Iterator[Entry]:
         """Yield the entries of a stage in the order of recording."""
-        place = (self._run, stage)
-        ids = [id for (id,) in self._connection.rows(IDS, *place)]
-        for start in range(0, len(ids), CHUNK):
-            part = ids[start : start + CHUNK]
-            for id, text, lists in self._connection.rows(ENTRIES, curves, *place, part):
+        last = 0
+        while rows := self._connection.rows(ENTRIES, curves, self._run, stage, last, CHUNK):
+            for _, id, text, lists in rows:
                 yield Entry(id, stage, **json.loads(text), curves=json.loads(lists))
+            last = rows[-1][0]
 
     def close(self) -> None:
         """Let go of the connection, and the lock with it."""
