@@ -20,8 +20,8 @@ import pandas as pd
 
 import autotransfer as at
 from autotransfer.data import atomic
-from autotransfer.search.driver import scored
-from autotransfer.search.settings.selection import Scored
+from autotransfer.search.driver import scores_of
+from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
 from benchmarks.accuracy.evidence_tables import (
@@ -70,13 +70,13 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
     return auto.fit(data.X, data.y, subject=data.subject)
 
 
-def cross_validated(folder: Path) -> dict[Setting, list[Scored]]:
+def cross_validated(folder: Path) -> dict[Setting, list[TrialScores]]:
     """Scores of every candidate on every fold, with the seeds that are complete."""
     _, ledger = open_run(folder)
     with ledger:
         seeds = {key(trial.to_json()): trial.seed for trial in crossval_trials(ledger) or ()}
         entries = [e for stage in ("search", "crossval") for e in ledger.entries(stage)]
-    done = {key(e.definition): scored(e) for e in entries if e.state == "done"}
+    done = {key(e.definition): scores_of(e) for e in entries if e.state == "done"}
     return of_whole_seeds(seeds, done)
 
 
@@ -86,11 +86,11 @@ def key(definition: Mapping[str, Any]) -> str:
 
 
 def of_whole_seeds(
-    seeds: Mapping[str, int], done: Mapping[str, Scored]
-) -> dict[Setting, list[Scored]]:
+    seeds: Mapping[str, int], done: Mapping[str, TrialScores]
+) -> dict[Setting, list[TrialScores]]:
     """Leave out the seeds that miss a training: half a seed would compare different people."""
     parts = {seed for training, seed in seeds.items() if training not in done}
-    found: dict[Setting, list[Scored]] = {}
+    found: dict[Setting, list[TrialScores]] = {}
     for training, seed in seeds.items():
         if seed not in parts:
             found.setdefault(done[training].setting, []).append(done[training])
@@ -103,7 +103,7 @@ def names_of(data: at.SubjectDataset) -> dict[str, str]:
 
 
 def csv_rows(
-    name: str, found: Mapping[Setting, list[Scored]], people: Mapping[str, str]
+    name: str, found: Mapping[Setting, list[TrialScores]], people: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Every score of a data set."""
     return [

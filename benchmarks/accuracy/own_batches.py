@@ -20,7 +20,7 @@ import numpy as np
 
 import autotransfer as at
 from autotransfer.search.options import shared_of
-from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
 from benchmarks.accuracy import erm
@@ -109,7 +109,7 @@ def invent_scores(names: Sequence[str]) -> Path:
         data = recording.load()
         scores = {
             setting: [
-                Scored(
+                TrialScores(
                     setting,
                     i,
                     0,

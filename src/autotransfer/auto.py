@@ -30,8 +30,7 @@ from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder, trial_table
 from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import digest
-from autotransfer.search.shared import Shared
-from autotransfer.search.starter import Starter
+from autotransfer.search.shared import Shared, Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
 from autotransfer.training.classifier import SignalEstimator

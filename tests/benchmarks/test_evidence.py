@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import autotransfer as at
-from autotransfer.search.settings.selection import Scored, choose
+from autotransfer.search.settings.selection import TrialScores, choose
 from autotransfer.search.settings.setting import BASELINE, Setting
 from benchmarks.accuracy import erm, own_batches
 from benchmarks.accuracy.evidence import (
@@ -47,7 +47,7 @@ def scores(seed, n_seeds=1):
     rng = np.random.default_rng(seed)
     return {
         setting: [
-            Scored(setting, i, k, {who: rng.random()}, {PEOPLE[(i + 1) % 8]: rng.random()})
+            TrialScores(setting, i, k, {who: rng.random()}, {PEOPLE[(i + 1) % 8]: rng.random()})
             for i, who in enumerate(PEOPLE)
             for k in range(n_seeds)
         ]

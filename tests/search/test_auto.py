@@ -250,14 +250,14 @@ def test_test_subjects_reach_nothing_but_the_test_score(setting):
     codes, base = first.problem.codes.copy(), DATA.X.copy()
     codes[fold.test] = rng.permutation(codes[fold.test])
     base[fold.test] = rng.normal(size=base[fold.test].shape) * 1e3
-    found = [run_trial(Carried(p), trial.to_json()) for p in (first, shared(codes, base))]
+    found = [run_trial(Carried(p), trial) for p in (first, shared(codes, base))]
     for name in ("validation", "curves", "best_epoch", "epochs"):
         assert found[0][name] == found[1][name]
     assert found[0]["test"] != found[1]["test"]
     # And the same trial again is the same.
-    assert run_trial(Carried(first), trial.to_json())["test"] == found[0]["test"]
+    assert run_trial(Carried(first), trial)["test"] == found[0]["test"]
     codes[fold.train] = codes[fold.train][::-1]
-    touched = run_trial(Carried(shared(codes)), trial.to_json())
+    touched = run_trial(Carried(shared(codes)), trial)
     assert touched["curves"] != found[0]["curves"]
 
 
@@ -309,7 +309,7 @@ def test_without_batch_norm_nobody_is_adapted_to():
     plain = nn.Sequential(nn.Flatten(), nn.Linear(DATA.X[0].size, 8))
     made = shared()
     made = replace(made, options={**made.options, "encoder": plain})
-    assert run_trial(Carried(made), trial.to_json())["adapted"] == {}
+    assert run_trial(Carried(made), trial)["adapted"] == {}
 
 
 def test_a_part_of_a_memory_map_is_found_again_in_its_file(tmp_path):

@@ -101,7 +101,7 @@ def test_workers_that_die_cost_an_attempt_and_no_result(run):
     found, entries = run(work.dies_at_first)
     assert all(not one.error for one in found)
     assert [e.value for e in sorted(entries, key=lambda e: e.id)] == [
-        work.result(t.to_json())["validation"]["balanced_accuracy"]
+        work.result(t)["validation"]["balanced_accuracy"]
         for t in sorted(TRIALS, key=lambda t: t.id("data"))
     ]
     died = sum(t.fold % 3 == 0 for t in TRIALS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autotransfer.errors import IncompleteResultsError, SettingError
 from autotransfer.search import BASELINE, RULES, Setting
 from autotransfer.search.settings.selection import (
-    Scored,
+    TrialScores,
     best_of_each,
     choose,
     over_folds,
@@ -26,7 +26,7 @@ CANDIDATES = [BASELINE, MMD, ADV]
 def table(values, test=None, seeds=1, errors=()):
     """Scores by candidate: a list over folds; fold i has the one subject i."""
     return [
-        Scored(
+        TrialScores(
             setting,
             fold,
             seed,
@@ -76,7 +76,7 @@ def test_corrupted_test_scores_change_no_choice(noise, rule):
     test = {s: noise[5 * i : 5 * i + 5] for i, s in enumerate(CANDIDATES)}
     choice = choose(CANDIDATES, table(VALUES, test), 5, 1, rule)
     assert choice == choose(CANDIDATES, table(VALUES), 5, 1, rule)
-    missing = [Scored(o.setting, o.fold, o.seed, o.validation) for o in table(VALUES)]
+    missing = [TrialScores(o.setting, o.fold, o.seed, o.validation) for o in table(VALUES)]
     assert choice == choose(CANDIDATES, missing, 5, 1, rule)
 
 
@@ -117,7 +117,7 @@ def test_one_fold():
 
 def test_seeds_are_averaged_for_each_subject_first():
     found = [
-        Scored(BASELINE, fold, seed, {str(fold): v}, {})
+        TrialScores(BASELINE, fold, seed, {str(fold): v}, {})
         for fold, pair in enumerate([(0.2, 0.6), (0.4, 0.4)])
         for seed, v in enumerate(pair)
     ]
@@ -143,7 +143,7 @@ def test_wrong_rule():
 
 def searched(*pairs):
     return [
-        Scored(s, 0, 0, {"a": v} if v is not None else {}, {}, "" if v is not None else "x")
+        TrialScores(s, 0, 0, {"a": v} if v is not None else {}, {}, "" if v is not None else "x")
         for s, v in pairs
     ]
 
@@ -155,10 +155,10 @@ def mmd(strength):
 def test_scores_of_several_folds_are_put_together():
     one, two = mmd(1), mmd(2)
     found = [
-        Scored(one, 0, 0, {"a": 0.2}, {"b": 0.1}),
-        Scored(one, 1, 0, {"b": 0.6}, {"c": 0.3}),
-        Scored(two, 0, 0, {"a": 0.9}, {"b": 0.1}),
-        Scored(two, 1, 0, error="lost"),
+        TrialScores(one, 0, 0, {"a": 0.2}, {"b": 0.1}),
+        TrialScores(one, 1, 0, {"b": 0.6}, {"c": 0.3}),
+        TrialScores(two, 0, 0, {"a": 0.9}, {"b": 0.1}),
+        TrialScores(two, 1, 0, error="lost"),
     ]
     first, second = over_folds(found)
     assert (first.setting, second.setting) == (one, two)

@@ -6,7 +6,7 @@ import pytest
 
 from autotransfer.errors import SettingError
 from autotransfer.search import BASELINE, BASELINE_BY_CLASS, Setting, Space
-from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.tpe import BATCH, suggest
 from autotransfer.search.settings.trial import Trial
 
@@ -95,7 +95,9 @@ def test_settings_share_their_seeds_and_folds_do_not():
 
 
 def scored(setting, value, error="", small_cells=False):
-    return Scored(setting, 0, 0, {} if error else {"a": value}, {}, error, small_cells=small_cells)
+    return TrialScores(
+        setting, 0, 0, {} if error else {"a": value}, {}, error, small_cells=small_cells
+    )
 
 
 def test_tpe_proposes_the_same_after_the_same_results():

@@ -13,11 +13,11 @@ import numpy as np
 from autotransfer.errors import NonFiniteLossError
 
 
-def result(given):
+def result(trial):
     """Scores that depend on the trial alone."""
-    text = json.dumps(given, sort_keys=True)
+    text = json.dumps(trial.to_json(), sort_keys=True)
     value = (sum(text.encode()) % 97) / 97
-    side = {"balanced_accuracy": value, "subjects": {str(given["fold"]): value}, "classes": {}}
+    side = {"balanced_accuracy": value, "subjects": {str(trial.fold): value}, "classes": {}}
     return {
         "validation": side,
         "test": side,
@@ -30,37 +30,37 @@ def result(given):
     }
 
 
-def _note(handle, given):
+def _note(handle, trial):
     """Leave a trace of this attempt; returns how many there were before."""
     folder = Path(handle.get())
-    name = f"{given['setting']['strength']}-{given['fold']}"
+    name = f"{trial.setting.strength}-{trial.fold}"
     before = len(list(folder.glob(f"{name}-*")))
     (folder / f"{name}-{time.time_ns()}").touch()
     return before
 
 
-def fine(handle, given):
-    _note(handle, given)
-    return result(given)
+def fine(handle, trial):
+    _note(handle, trial)
+    return result(trial)
 
 
-def slow(handle, given):
-    _note(handle, given)
+def slow(handle, trial):
+    _note(handle, trial)
     time.sleep(0.3)
-    return result(given)
+    return result(trial)
 
 
-def faulty(handle, given):
+def faulty(handle, trial):
     """Fold 0 raises, 1 dies, 2 hangs, 3 gives NaN, 4 eats memory, 5 raises a named error."""
-    _note(handle, given)
-    fold = given["fold"]
+    _note(handle, trial)
+    fold = trial.fold
     if fold == 0:
         raise RuntimeError("boom of fold 0")
     if fold == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     if fold == 2:
         time.sleep(3600)
-    found = result(given)
+    found = result(trial)
     if fold == 3:
         found["validation"]["balanced_accuracy"] = float("nan")
     if fold == 4:
@@ -70,8 +70,8 @@ def faulty(handle, given):
     return found
 
 
-def dies_at_first(handle, given):
+def dies_at_first(handle, trial):
     """Die in the first attempt of every third fold."""
-    if _note(handle, given) == 0 and given["fold"] % 3 == 0:
+    if _note(handle, trial) == 0 and trial.fold % 3 == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    return result(given)
+    return result(trial)

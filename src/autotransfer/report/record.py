@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.errors import SourceError
-from autotransfer.search.driver import scored
+from autotransfer.search.driver import scores_of
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.run_folder import RunFolder
-from autotransfer.search.settings.selection import RULES, Rule, Scored, by_subject
+from autotransfer.search.settings.selection import RULES, Rule, TrialScores, by_subject
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.status import RunStatus, crossval_trials, open_run, status_of
@@ -213,7 +213,7 @@ def gather(folder: Path, storage: str | None = None) -> Record:
         results = _results(folder) if status.complete else None
         planned = crossval_trials(ledger)
         # One by one: a hundred thousand entries are not kept, only their scores.
-        trials: dict[Trial, Scored] = {}
+        trials: dict[Trial, TrialScores] = {}
         portraits, failures, seconds = [], [], 0.0
         counts = dict.fromkeys(STAGES, 0)
         for stage in STAGES:
@@ -223,7 +223,7 @@ def gather(folder: Path, storage: str | None = None) -> Record:
                 if entry.state == "failed":
                     failures.append(entry)
                 if stage in TRIALS:
-                    trials[Trial.from_json(entry.definition)] = scored(entry)
+                    trials[entry.trial] = scores_of(entry)
                 elif stage == "portrait":
                     portraits.append(_portrait(entry))
         record = Record(
@@ -255,7 +255,7 @@ def _results(folder: Path) -> dict[str, Any]:
         ) from None
 
 
-def _methods(trials: dict[Trial, Scored], planned: list[Trial] | None) -> list[Method]:
+def _methods(trials: dict[Trial, TrialScores], planned: list[Trial] | None) -> list[Method]:
     """Put the trials of each setting together."""
     # What is cross-validated is judged by those trials only, wherever they are on record.
     crossval: dict[Setting, list[Trial]] = {}
@@ -274,7 +274,7 @@ def _methods(trials: dict[Trial, Scored], planned: list[Trial] | None) -> list[M
 
 
 def _method(
-    setting: Setting, candidate: bool, plan: list[Trial], trials: dict[Trial, Scored]
+    setting: Setting, candidate: bool, plan: list[Trial], trials: dict[Trial, TrialScores]
 ) -> Method:
     scores = [trials[trial] for trial in plan if trial in trials]
     failed = sum(bool(score.error) for score in scores)
@@ -300,9 +300,9 @@ def _confusion_and_curves(
     curves = []
     for stage in TRIALS:
         for entry in ledger.each(stage, curves=True):
-            if entry.state != "done" or entry.definition["setting"] != focus.setting.to_json():
+            if entry.state != "done" or entry.trial.setting != focus.setting:
                 continue
-            if focus.candidate and Trial.from_json(entry.definition) not in planned:
+            if focus.candidate and entry.trial not in planned:
                 continue
             curves.append(entry.curves | {"best_epoch": entry.result["best_epoch"]})
             counts = np.array(entry.result["test"]["confusion"], np.int64)
@@ -311,7 +311,7 @@ def _confusion_and_curves(
 
 
 def _portrait(entry: Entry) -> Portrait:
-    setting = Setting.from_json(entry.definition["setting"])
+    setting = entry.trial.setting
     placebo = bool(entry.definition["placebo"])
     if entry.state != "done":
         return Portrait(setting, placebo, {}, {}, entry.error or "failed")

@@ -9,7 +9,6 @@ import pandas as pd
 from autotransfer.report.record import Method, Record
 from autotransfer.report.summary import rule_score
 from autotransfer.search.settings.selection import describe
-from autotransfer.search.settings.trial import Trial
 
 
 def settings_table(record: Record) -> pd.DataFrame:
@@ -118,7 +117,7 @@ def failures_table(record: Record) -> pd.DataFrame:
     """Trials that failed: where, how often they were tried, and the last line of the error."""
     rows = []
     for entry in record.failures:
-        trial = Trial.from_json(entry.definition)
+        trial = entry.trial
         lines = entry.error.strip().splitlines()
         rows.append(
             {

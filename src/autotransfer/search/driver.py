@@ -29,7 +29,7 @@ from autotransfer.errors import (
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.progress import RunProgress
-from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.tasks import run_trial
 
@@ -46,7 +46,7 @@ class Stop:
         self.asked = 0
 
     @contextmanager
-    def listening(self, show: RunProgress) -> Iterator[None]:
+    def listening(self, progress: RunProgress) -> Iterator[None]:
         """Let Ctrl-C ask, in the main thread; elsewhere nobody can."""
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -54,7 +54,7 @@ class Stop:
 
         def ask(number: int, frame: Any) -> None:
             self.asked += 1
-            show.say(
+            progress.say(
                 "Stopping: the trials that run are finished first. Ctrl-C again to stop now."
                 if self.asked == 1
                 else "Stopping now."
@@ -79,7 +79,7 @@ class Driver:
         Called when there is something to run.
     problem_hash : str
         Hash of the data and of the options that all trials share.
-    show : RunProgress
+    progress : RunProgress
         Tells a person.
     stop : Stop
         Asked between trials.
@@ -92,17 +92,17 @@ class Driver:
         ledger: Ledger,
         start: Callable[[], tuple[Engine, Handle]],
         problem_hash: str,
-        show: RunProgress,
+        progress: RunProgress,
         stop: Stop,
         work: Callable[..., dict[str, Any]] = run_trial,
     ) -> None:
         self._ledger, self._start, self._problem_hash = ledger, start, problem_hash
-        self._show, self._stop, self._work = show, stop, work
+        self._progress, self._stop, self._work = progress, stop, work
         self._known: dict[str, Entry] = {
             entry.id: entry for stage in ledger.stages() for entry in ledger.entries(stage)
         }
 
-    def run(self, stage: str, trials: Sequence[Trial]) -> list[Scored]:
+    def run(self, stage: str, trials: Sequence[Trial]) -> list[TrialScores]:
         """Run what is missing of some trials.
 
         Parameters
@@ -114,7 +114,7 @@ class Driver:
 
         Returns
         -------
-        list of Scored
+        list of TrialScores
             In the order of the trials, whatever the order in which they ended.
 
         Raises
@@ -128,7 +128,7 @@ class Driver:
             for key, trial in dict(zip(ids, trials, strict=True)).items()
             if key not in self._known
         )
-        self._show.stage(
+        self._progress.stage(
             stage, len(set(ids)), [self._known[i] for i in set(ids) & set(self._known)]
         )
         if waiting:
@@ -139,7 +139,7 @@ class Driver:
                 f"The run was stopped in the {stage} stage with {left} of {len(set(ids))} trials "
                 "to go. Nothing that was finished is lost: the same call goes on from here."
             )
-        return [scored(self._known[key]) for key in ids]
+        return [scores_of(self._known[key]) for key in ids]
 
     def _run_missing(self, stage: str, waiting: deque[tuple[str, Trial]]) -> None:
         """Run trials until there are none left, or somebody asks to stop."""
@@ -153,9 +153,9 @@ class Driver:
                     key, trial = waiting.popleft()
                     attempts[key] = attempts.get(key, 0) + 1
                     running[self._submit(engine, handle, trial)] = key, trial
-                self._show.running(min(len(running), engine.n_workers))
+                self._progress.running(min(len(running), engine.n_workers))
                 done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-                self._show.tick()
+                self._progress.tick()
                 for future in done:
                     key, trial = running.pop(future)
                     entry = self._judge(future, stage, key, trial, attempts[key])
@@ -164,7 +164,7 @@ class Driver:
                         continue
                     self._ledger.record(entry)
                     self._known[key] = entry
-                    self._show.done(entry)
+                    self._progress.done(entry)
                 if self._stop.asked:
                     self._give_back(running)
                 if self._stop.asked > 1:
@@ -183,7 +183,7 @@ class Driver:
             except TimeoutError:
                 if future.done():
                     raise
-                self._show.tick()
+                self._progress.tick()
         self._start()[0].shutdown(wait=False, cancel_futures=True)
         raise RunStoppedError(
             "The run was stopped. Nothing that was finished is lost: the same call goes on from "
@@ -192,7 +192,7 @@ class Driver:
 
     def _submit(self, engine: Engine, handle: Handle, trial: Trial) -> Future[Any]:
         try:
-            return engine.submit(self._work, handle, trial.to_json())
+            return engine.submit(self._work, handle, trial)
         except WorkerDiedError as error:  # a worker that cannot be started is one that died
             failed: Future[Any] = Future()
             failed.set_exception(error)
@@ -230,17 +230,17 @@ class Driver:
         final = isinstance(error, AutoTransferError) and not isinstance(error, EngineError)
         text = "".join(traceback.format_exception(error))
         if attempt < TRIES and not final:
-            self._show.again(trial, error, attempt)
+            self._progress.retry(trial, error, attempt)
             return None
         return Entry(state="failed", result={}, error=text, **what)
 
 
-def scored(entry: Entry) -> Scored:
+def scores_of(entry: Entry) -> TrialScores:
     """Scores of a record."""
-    trial = Trial.from_json(entry.definition)
+    trial = entry.trial
     if entry.state != "done":
-        return Scored(trial.setting, trial.fold, trial.seed, error=entry.error or "failed")
-    return Scored(
+        return TrialScores(trial.setting, trial.fold, trial.seed, error=entry.error or "failed")
+    return TrialScores(
         trial.setting,
         trial.fold,
         trial.seed,

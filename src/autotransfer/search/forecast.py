@@ -16,8 +16,7 @@ from autotransfer.search.options import RunOptions, describe, n_trials, plan_for
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
-from autotransfer.search.shared import Shared
-from autotransfer.search.starter import WORKER_MEMORY, Starter
+from autotransfer.search.shared import WORKER_MEMORY, Shared, Starter
 from autotransfer.search.tasks import cost
 
 CALIBRATION_STEPS = 24
@@ -65,8 +64,8 @@ def forecast(
     shared: Shared,
     options: RunOptions,
     starter: Starter,
-    show: RunProgress,
-    given: Sequence[float | None],
+    progress: RunProgress,
+    times: Sequence[float | None],
 ) -> list[Forecast]:
     """Measure what training costs here, once, and plan runs with it.
 
@@ -76,60 +75,60 @@ def forecast(
         The data and what to do with them.
     starter : Starter
         Starts the engine.
-    show : RunProgress
+    progress : RunProgress
         Tells a person.
-    given : sequence of float or None
+    times : sequence of float or None
         Budgets in seconds; None for a run without one.
     """
     began = time.monotonic()
-    with show, starter as start:
+    with progress, starter as start:
         engine, handle = start()
-        costs = measure_costs(options, engine, handle, show)
+        costs = measure_costs(options, engine, handle, progress)
         workers = engine.n_workers
     costs = replace(costs, seconds=time.monotonic() - began)
     size = memory(shared, workers)
-    made = []
-    for budget in given:
+    forecasts = []
+    for budget in times:
         try:
             if budget is None:
                 plan = whole_plan(options, costs, workers)
             else:
                 plan = plan_for(options, costs, budget, workers)
         except BudgetError as error:
-            made.append(Forecast(budget, None, 0, workers, size, str(error)))
+            forecasts.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue
         words = describe(plan, options)
-        made.append(Forecast(budget, plan, n_trials(plan, options), workers, size, words))
-    return made
+        forecasts.append(Forecast(budget, plan, n_trials(plan, options), workers, size, words))
+    return forecasts
 
 
 def measure_costs(
     options: RunOptions,
     engine: Engine,
     handle: Handle,
-    show: RunProgress,
+    progress: RunProgress,
     result: Callable[[Future[Any]], Any] = Future.result,
 ) -> Costs:
     """Measure a few training steps of every kind of setting, as many at once as trials will be."""
     kinds: dict[str, Setting] = {}
     for setting in options.settings(None):
         kinds.setdefault(budgets.kind_of(setting), setting)
-    show.stage("cost", len(kinds), ())
+    progress.stage("cost", len(kinds), ())
     # The first trial of each worker imports torch: that is not part of any trial's cost.
-    first = Trial(BASELINE, 0, options.n_folds, 0, 1).to_json()
+    first = Trial(BASELINE, 0, options.n_folds, 0, 1)
     for warm in [engine.submit(cost, handle, first, 2) for _ in range(engine.n_workers)]:
         result(warm)
     futures = {}
     for kind, setting in kinds.items():
-        trial = Trial(setting, 0, options.n_folds, 0, 1).to_json()
+        trial = Trial(setting, 0, options.n_folds, 0, 1)
         futures[kind] = engine.submit(cost, handle, trial, CALIBRATION_STEPS)
-    found = {}
+    costs = {}
     for kind, future in futures.items():
-        found[kind] = result(future)
-        show.step()
+        costs[kind] = result(future)
+        progress.step()
     return Costs(
-        {kind: one["epoch"] for kind, one in found.items()},
-        {kind: one["fixed"] for kind, one in found.items()},
+        {kind: one["epoch"] for kind, one in costs.items()},
+        {kind: one["fixed"] for kind, one in costs.items()},
         n_folds=options.n_folds,
     )
 
@@ -137,9 +136,9 @@ def measure_costs(
 def whole_plan(options: RunOptions, costs: Costs, workers: int) -> Plan:
     """Estimate a run without a budget."""
     plan = options.plan()
-    tried = options.settings(plan.n_settings)
-    candidates = budgets.candidates_guess(tried, plan.keep, costs)
-    work = budgets.search_seconds(tried, plan.rungs, costs, plan.keep, plan.search_folds)
+    settings = options.settings(plan.n_settings)
+    candidates = budgets.candidates_guess(settings, plan.keep, costs)
+    work = budgets.search_seconds(settings, plan.rungs, costs, plan.keep, plan.search_folds)
     work += budgets.crossval_seconds(candidates, plan.epochs, plan.n_folds, plan.n_seeds, costs)
     longest = max(costs.trial(c, plan.epochs) for c in candidates)
     work += budgets.afterwards_seconds(longest, workers)
@@ -149,6 +148,6 @@ def whole_plan(options: RunOptions, costs: Costs, workers: int) -> Plan:
 def memory(shared: Shared, workers: int) -> int:
     """Estimate the memory of a run: each worker keeps its signals, if they fit its budget."""
     n, channels, times = shared.problem.X.shape
-    kept = min(4 * n * channels * times, int(shared.options.get("memory_budget", 2**62)))
+    signals = min(4 * n * channels * times, int(shared.options.get("memory_budget", 2**62)))
     # Statistics that EEGNet prepares take up to as much again.
-    return workers * (WORKER_MEMORY + 2 * kept)
+    return workers * (WORKER_MEMORY + 2 * signals)

@@ -57,8 +57,8 @@ def export_optuna(run: PathLike, url: str, storage: str | None = None) -> int:
     """
     if url.startswith(SCHEMES):  # with the driver that the ledger uses
         url = checked_url(url).replace("postgresql:", "postgresql+psycopg:", 1)
-    told, ledger = open_run(Path(run).expanduser(), storage)
-    name, params = digest(told["identity"]), told["about"].get("params", {})
+    description, ledger = open_run(Path(run).expanduser(), storage)
+    name, params = digest(description["definition"]), description["about"].get("params", {})
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -30,15 +30,15 @@ PROBED, DRAWN = 2500, 500
 Floats = npt.NDArray[np.floating[Any]]
 
 
-def portrait(handle: Handle, given: dict[str, Any], placebo: bool, mode: str) -> dict[str, Any]:
+def portrait(handle: Handle, trial: Trial, placebo: bool, mode: str) -> dict[str, Any]:
     """Train a trial again and look at its latent.
 
     Parameters
     ----------
     handle : Handle
         Of what all trials share, a `Shared`.
-    given : dict
-        The trial, from `Trial.to_json`.
+    trial : Trial
+        What to train.
     placebo : bool
         Shuffle the subject labels of the training trials: a censor that uses them then leaves the
         leakage where the baseline has it.
@@ -55,7 +55,6 @@ def portrait(handle: Handle, given: dict[str, Any], placebo: bool, mode: str) ->
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    trial = Trial.from_json(given)
     fold = problem.folds(trial.n_folds)[trial.fold]
     seed = trial.random_state(shared.hash)
     rng = np.random.default_rng(seed)

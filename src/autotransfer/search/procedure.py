@@ -13,7 +13,7 @@ import numpy as np
 from autotransfer.errors import EngineError, RunStoppedError, join_some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
-from autotransfer.search.driver import TRIES, Driver, scored
+from autotransfer.search.driver import TRIES, Driver, scores_of
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
@@ -23,7 +23,7 @@ from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import (
     Choice,
-    Scored,
+    TrialScores,
     best_of_each,
     choose,
     over_folds,
@@ -50,7 +50,7 @@ class Procedure:
         Open for writing.
     start : callable
         Starts the engine: () -> (engine, handle of the problem). Not called if all is on record.
-    show : RunProgress
+    progress : RunProgress
         Tells a person.
     driver : Driver
         Runs trials.
@@ -65,19 +65,19 @@ class Procedure:
         folder: RunFolder,
         ledger: Ledger,
         start: Callable[[], tuple[Engine, Handle]],
-        show: RunProgress,
+        progress: RunProgress,
         driver: Driver,
         portraits: bool = True,
     ) -> None:
         self._with_portraits = portraits
         self.options, self.problem_hash, self.folder = options, problem_hash, folder
-        self.ledger, self.start, self.show, self.driver = ledger, start, show, driver
+        self.ledger, self.start, self.progress, self.driver = ledger, start, progress, driver
 
-    def run(self) -> tuple[Choice, list[Scored], Plan]:
+    def run(self) -> tuple[Choice, list[TrialScores], Plan]:
         """Do all of it; what is on record is not done again."""
         plan = self.plan()
-        searched = self.search(plan)
-        plan, candidates = self.plan_crossval(plan, searched)
+        scores = self.search(plan)
+        plan, candidates = self.plan_crossval(plan, scores)
         results = self.crossval(plan, candidates)
         choice = choose(candidates, results, plan.n_folds, plan.n_seeds, self.options.rule)
         self.refit(choice, plan)
@@ -96,80 +96,80 @@ class Procedure:
         else:
             began = time.monotonic()
             engine, handle = self.start()
-            costs = measure_costs(options, engine, handle, self.show, self.driver.result)
+            costs = measure_costs(options, engine, handle, self.progress, self.driver.result)
             costs = replace(costs, seconds=time.monotonic() - began)
             plan = plan_for(options, costs, options.budget, engine.n_workers)
-        self.show.say(describe(plan, options))
-        kept = {"plan": plan.to_json(), "costs": None if costs is None else costs.to_json()}
-        self.ledger.write_plan("search", kept)
+        self.progress.say(describe(plan, options))
+        record = {"plan": plan.to_json(), "costs": None if costs is None else costs.to_json()}
+        self.ledger.write_plan("search", record)
         return plan
 
-    def search(self, plan: Plan) -> list[Scored]:
+    def search(self, plan: Plan) -> list[TrialScores]:
         """Try the settings on the first folds; gives the scores of the last rung."""
         if self.options.strategy == "grid":
             n = None if plan.n_settings >= self.options.most else plan.n_settings
             if self.options.n_settings is not None:
                 n = plan.n_settings
             return self._successive_halving(self.options.settings(n), plan)
-        found = self._successive_halving(self.options.space.baselines(), plan)
-        while (left := plan.n_settings + plan.n_baselines - len(found)) > 0:
+        scores = self._successive_halving(self.options.space.baselines(), plan)
+        while (left := plan.n_settings + plan.n_baselines - len(scores)) > 0:
             n = min(BATCH, left)
-            batch = suggest(self.options.space, found, n, self.options.seed)
-            found += self._successive_halving(batch, plan, all_of_them=True)
-        return found
+            batch = suggest(self.options.space, scores, n, self.options.seed)
+            scores += self._successive_halving(batch, plan, all_of_them=True)
+        return scores
 
     def _successive_halving(
         self, settings: list[Setting], plan: Plan, all_of_them: bool = False
-    ) -> list[Scored]:
+    ) -> list[TrialScores]:
         """Train settings rung by rung, dropping the worse ones in between."""
         left = settings
-        last: dict[Setting, Scored] = {}
+        last: dict[Setting, TrialScores] = {}
         for rung, epochs in enumerate(plan.rungs):
             trials = [
                 Trial(setting, fold, plan.n_folds, 0, epochs)
                 for setting in left
                 for fold in range(plan.search_folds)
             ]
-            found = over_folds(self.driver.run("search", trials))
-            last |= {one.setting: one for one in found}
+            scores = over_folds(self.driver.run("search", trials))
+            last |= {one.setting: one for one in scores}
             if rung + 1 < len(plan.rungs):
-                left = promoted(found, 3, plan.keep)
+                left = promoted(scores, 3, plan.keep)
         return [last[s] for s in settings] if all_of_them else [last[s] for s in left]
 
-    def plan_crossval(self, plan: Plan, searched: list[Scored]) -> tuple[Plan, list[Setting]]:
+    def plan_crossval(self, plan: Plan, scores: list[TrialScores]) -> tuple[Plan, list[Setting]]:
         """Fix who is cross-validated, and fit that to the time that is left."""
         known = self.ledger.plan("crossval")
         if known is not None:
-            made = [Setting.from_json(given) for given in known["candidates"]]
-            return Plan.from_json(known["plan"]), made
-        censors = best_of_each(searched, plan.keep)
+            candidates = [Setting.from_json(document) for document in known["candidates"]]
+            return Plan.from_json(known["plan"]), candidates
+        censors = best_of_each(scores, plan.keep)
         # Conditional censors are compared with a baseline that has their batches.
         baselines = dict.fromkeys([BASELINE, *(censor.baseline for censor in censors)])
         candidates = [*baselines, *censors]
         # From the record: pruning has dropped them before the last rung.
-        tried = map(scored, self.ledger.entries("search"))
-        names = (f"{one.setting.measure} {one.setting.mode}" for one in tried if one.small_cells)
+        trials = map(scores_of, self.ledger.entries("search"))
+        names = (f"{one.setting.measure} {one.setting.mode}" for one in trials if one.small_cells)
         skipped = list(dict.fromkeys(names))
         if skipped:
-            self.show.say(
+            self.progress.say(
                 f"skipped, because a batch has too few trials to censor: {join_some(skipped)}. "
                 "Raise trials_per_subject to have them tried."
             )
         if self.options.budget is not None:
             engine, _ = self.start()
-            plan = self._refitted(plan, candidates, engine.n_workers)
-            self.show.say(describe_crossval(plan, candidates))
-        kept = {"plan": plan.to_json(), "candidates": [c.to_json() for c in candidates]}
-        self.ledger.write_plan("crossval", kept)
+            plan = self._fit_to_budget(plan, candidates, engine.n_workers)
+            self.progress.say(describe_crossval(plan, candidates))
+        record = {"plan": plan.to_json(), "candidates": [c.to_json() for c in candidates]}
+        self.ledger.write_plan("crossval", record)
         return plan, candidates
 
-    def _refitted(self, plan: Plan, candidates: list[Setting], workers: int) -> Plan:
+    def _fit_to_budget(self, plan: Plan, candidates: list[Setting], workers: int) -> Plan:
         """Fit folds, epochs and seeds of the cross-validation to the rest of the budget."""
         assert self.options.budget is not None
         entries = [e for e in self.ledger.entries("search") if e.state == "done"]
         on_record = self.ledger.plan("search")
         assert on_record is not None
-        costs = updated(Costs(**on_record["costs"]).at(plan.n_folds), entries)
+        costs = with_measured_times(Costs(**on_record["costs"]).at(plan.n_folds), entries)
         spent = sum(entry.result["seconds"] for entry in entries) / workers
         left = self.options.budget - spent - costs.seconds
         work = left * workers * (1 - budgets.SLACK)
@@ -194,7 +194,7 @@ class Procedure:
         seconds = needs(plan.epochs, fits[-1], n_folds) / workers
         return replace(plan, n_folds=n_folds, n_seeds=fits[-1], seconds=seconds)
 
-    def crossval(self, plan: Plan, candidates: list[Setting]) -> list[Scored]:
+    def crossval(self, plan: Plan, candidates: list[Setting]) -> list[TrialScores]:
         """Train every candidate on every fold."""
         trials = [
             Trial(setting, fold, plan.n_folds, seed, plan.epochs)
@@ -212,10 +212,10 @@ class Procedure:
         recorded = {entry.id for entry in self.ledger.entries("refit")}
         if key in recorded and self.folder.has_model(key):
             return
-        self.show.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
-        self.show.stage("refit", 1, ())
+        self.progress.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
+        self.progress.stage("refit", 1, ())
         result = self._submit_refit(trial)
-        self.show.step()
+        self.progress.step()
         self.folder.write_model(key, result.pop("files"))
         if key not in recorded:
             self.ledger.record(
@@ -225,26 +225,26 @@ class Procedure:
     def _submit_refit(self, trial: Trial) -> dict[str, Any]:
         for attempt in range(TRIES):
             engine, handle = self.start()
-            future = engine.submit(refit, handle, trial.to_json())
+            future = engine.submit(refit, handle, trial)
             try:
-                found: dict[str, Any] = self.driver.result(future)
-                return found
+                result: dict[str, Any] = self.driver.result(future)
+                return result
             except EngineError as error:
                 if attempt + 1 == TRIES:
                     raise
-                self.show.again(trial, error, attempt + 1)
+                self.progress.retry(trial, error, attempt + 1)
         raise AssertionError
 
     def portraits(self, choice: Choice, plan: Plan) -> None:
         """Put portraits on record of the baseline, of the choice, and of its placebo."""
         if not self._with_portraits:
             return
-        wanted = [(choice.setting.baseline, False)]
+        settings = [(choice.setting.baseline, False)]
         if choice.censors:
-            wanted += [(choice.setting, False), (choice.setting, True)]
+            settings += [(choice.setting, False), (choice.setting, True)]
         known = self.ledger.ids("portrait")
         missing = []
-        for setting, placebo in wanted:
+        for setting, placebo in settings:
             trial = Trial(setting, 0, plan.n_folds, 0, plan.epochs)
             key = digest(
                 ["portrait", self.problem_hash, trial.to_json(), placebo, choice.setting.mode]
@@ -253,10 +253,10 @@ class Procedure:
                 missing.append((key, trial, placebo))
         if not missing:
             return
-        self.show.stage("portrait", len(missing), ())
+        self.progress.stage("portrait", len(missing), ())
         engine, handle = self.start()
         futures = [
-            engine.submit(portrait, handle, trial.to_json(), placebo, choice.setting.mode)
+            engine.submit(portrait, handle, trial, placebo, choice.setting.mode)
             for _, trial, placebo in missing
         ]
         for future, (key, trial, placebo) in zip(futures, missing, strict=True):
@@ -268,17 +268,17 @@ class Procedure:
             }
             try:
                 result = self.driver.result(future)
-                shown = result.pop("curves")
-                entry = Entry(state="done", result=result, curves=shown, **what)
+                curves = result.pop("curves")
+                entry = Entry(state="done", result=result, curves=curves, **what)
             except RunStoppedError:
                 raise
             except Exception as error:
                 # The choice and the model stand without it; the report says that it is missing.
-                self.show.say(f"No portrait of {trial.setting}: {error}")
+                self.progress.say(f"No portrait of {trial.setting}: {error}")
                 text = "".join(traceback.format_exception(error))
                 entry = Entry(state="failed", result={}, error=text, **what)
             self.ledger.record(entry)
-            self.show.step()
+            self.progress.step()
 
     def _typical_epoch(self, setting: Setting) -> int:
         """Median over folds of the epoch whose weights were kept."""
@@ -286,17 +286,17 @@ class Procedure:
             entry.result["best_epoch"]
             for stage in ("search", "crossval")
             for entry in self.ledger.entries(stage)
-            if entry.state == "done" and Setting.from_json(entry.definition["setting"]) == setting
+            if entry.state == "done" and entry.trial.setting == setting
         ]
         return max(1, round(float(np.median(best))))
 
 
-def updated(costs: Costs, entries: list[Entry]) -> Costs:
+def with_measured_times(costs: Costs, entries: list[Entry]) -> Costs:
     """Put what trials really took in the place of what was measured before them."""
     epoch, fixed = dict(costs.epoch), dict(costs.fixed)
     seen: dict[str, list[tuple[float, float]]] = {}
     for entry in entries:
-        kind = budgets.kind_of(Setting.from_json(entry.definition["setting"]))
+        kind = budgets.kind_of(entry.trial.setting)
         each = entry.result["epoch_seconds"]
         rest = entry.result["seconds"] - each * entry.result["epochs"]
         seen.setdefault(kind, []).append((each, max(rest, 0.0)))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from autotransfer.search.ledger import Entry
-from autotransfer.search.settings.setting import BASELINE, Setting
+from autotransfer.search.settings.setting import BASELINE
 from autotransfer.training.progress import Viewed, duration
 
 STAGES = {
@@ -88,12 +88,12 @@ class RunProgress(Viewed):
         self._fresh += 1
         if entry.state == "failed":
             reason = entry.error.strip().splitlines()[-1] if entry.error else "unknown"
-            name = Setting.from_json(entry.definition["setting"])
-            fold = entry.definition["fold"] + 1
-            self.say(f"Failed: {name}, fold {fold}, after {entry.attempts} tries: {reason}")
+            trial = entry.trial
+            where = f"{trial.setting}, fold {trial.fold + 1}"
+            self.say(f"Failed: {where}, after {entry.attempts} tries: {reason}")
         self._draw()
 
-    def again(self, trial: Any, error: BaseException, attempt: int) -> None:
+    def retry(self, trial: Any, error: BaseException, attempt: int) -> None:
         """Tell of a trial that will be tried again."""
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         self.say(f"Trying again ({attempt + 1}): {trial}: {reason}")
@@ -117,8 +117,7 @@ class RunProgress(Viewed):
         if entry.state == "failed":
             self._failed += 1
             return
-        name = str(Setting.from_json(entry.definition["setting"]))
-        values = self._scores.setdefault(name, [])
+        values = self._scores.setdefault(str(entry.trial.setting), [])
         values += entry.result["validation"]["subjects"].values()
 
     def _words(self) -> str:

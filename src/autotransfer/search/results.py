@@ -1,4 +1,4 @@
-"""What a run found, in tables and in words."""
+"""What a run results, in tables and in words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ import pandas as pd
 
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
-from autotransfer.search.settings.selection import Choice, Scored, by_subject, describe, lookup_rule
+from autotransfer.search.settings.selection import (
+    Choice,
+    TrialScores,
+    by_subject,
+    describe,
+    lookup_rule,
+)
 from autotransfer.search.settings.setting import Setting
 
 
-def candidate_table(choice: Choice, scored: list[Scored]) -> pd.DataFrame:
+def candidate_table(choice: Choice, scores: list[TrialScores]) -> pd.DataFrame:
     """Make the table of candidates: spread of validation and test scores over subjects."""
     rows = []
-    for setting in dict.fromkeys(one.setting for one in scored):
-        mine = [one for one in scored if one.setting == setting]
+    for setting in dict.fromkeys(one.setting for one in scores):
+        own = [one for one in scores if one.setting == setting]
         row: dict[str, Any] = {
             "setting": str(setting),
             "measure": setting.family,
@@ -25,29 +31,28 @@ def candidate_table(choice: Choice, scored: list[Scored]) -> pd.DataFrame:
             "failed": choice.failed.get(setting, 0),
         }
         for side in ("validation", "test"):
-            spread = describe(by_subject(mine, side))
+            spread = describe(by_subject(own, side))
             row |= {f"{side}_{name}": value for name, value in spread.items()}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def summary(
-    choice: Choice, scored: list[Scored], plan: Plan, entries: list[Entry]
+    choice: Choice, scores: list[TrialScores], plan: Plan, entries: list[Entry]
 ) -> dict[str, Any]:
     """Sum up a whole run, as JSON."""
 
     def of(setting: Setting) -> dict[str, Any]:
-        mine = [one for one in scored if one.setting == setting]
+        own = [one for one in scores if one.setting == setting]
         return {
             "setting": setting.to_json(),
             "name": str(setting),
-            **{side: describe(by_subject(mine, side)) for side in ("validation", "test")},
-            "test_subjects": by_subject(mine, "test"),
-            "adapted": describe(by_subject(mine, "adapted")),
+            **{side: describe(by_subject(own, side)) for side in ("validation", "test")},
+            "test_subjects": by_subject(own, "test"),
+            "adapted": describe(by_subject(own, "adapted")),
         }
 
     rule = lookup_rule(choice.rule)
-    failed = [e for e in entries if e.state == "failed"]
     return {
         "complete": True,
         "rule": {"name": choice.rule, "is": rule.words, "for_study_only": rule.for_study_only},
@@ -57,21 +62,18 @@ def summary(
         "plan": plan.to_json() | {"seconds": None},
         "trials": len(entries),
         "failed": [
-            {
-                "setting": str(Setting.from_json(e.definition["setting"])),
-                "id": e.id,
-                "error": e.error,
-            }
-            for e in failed
+            {"setting": str(entry.trial.setting), "id": entry.id, "error": entry.error}
+            for entry in entries
+            if entry.state == "failed"
         ],
     }
 
 
-def verdict(found: dict[str, Any]) -> str:
+def verdict(results: dict[str, Any]) -> str:
     """Say in two or three sentences what came of it."""
-    chosen, baseline = found["chosen"], found["baseline"]
-    mark = " (chosen by TEST scores: for study only)" if found["rule"]["for_study_only"] else ""
-    if not found["censors"]:
+    chosen, baseline = results["chosen"], results["baseline"]
+    mark = " (chosen by TEST scores: for study only)" if results["rule"]["for_study_only"] else ""
+    if not results["censors"]:
         words = (
             "No censor did better than the uncensored baseline in cross-validation, so that is "
             f"what you get: {_score(baseline)} on unseen subjects"
@@ -83,7 +85,7 @@ def verdict(found: dict[str, Any]) -> str:
         )
     if chosen.get("adapted", {}).get("mean") is not None:
         words += f". Adapted to each of them without labels: {_score(chosen, 'adapted')}"
-    failed = len(found["failed"])
+    failed = len(results["failed"])
     return words + (f". {failed} trials failed." if failed else ".")
 
 

@@ -12,7 +12,6 @@ import pandas as pd
 from autotransfer.data import atomic
 from autotransfer.errors import RunMismatchError, join_some
 from autotransfer.search.ledger import Entry
-from autotransfer.search.settings.trial import Trial
 
 FORMAT = "autotransfer-run-1"
 
@@ -109,7 +108,7 @@ def trial_table(entries: list[Entry]) -> pd.DataFrame:
     """Make the table of trials: one row each, sorted, without times, which are never the same."""
     rows = []
     for entry in entries:
-        trial = Trial.from_json(entry.definition)
+        trial = entry.trial
         result = entry.result
         rows.append(
             {

@@ -119,7 +119,7 @@ def read_status(folder: Path, storage: str | None = None) -> RunStatus:
 def status_of(folder: Path, ledger: Ledger) -> RunStatus:
     """Say how far a run is whose ledger is open."""
     recorded = {
-        stage: [(Trial.from_json(e.definition), e.state) for e in ledger.each(stage)]
+        stage: [(entry.trial, entry.state) for entry in ledger.each(stage)]
         for stage in ("search", "crossval")
     }
     # By what defines a trial and not by its id, which needs the data's fingerprint.

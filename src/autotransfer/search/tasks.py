@@ -25,15 +25,15 @@ ADAPTED_TO = 64
 memory at once."""
 
 
-def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
+def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
     """Train a trial and score it.
 
     Parameters
     ----------
     handle : Handle
         Of what all trials share, a `Shared`.
-    given : dict
-        The trial, from `Trial.to_json`.
+    trial : Trial
+        What to train.
 
     Returns
     -------
@@ -45,7 +45,6 @@ def run_trial(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    trial = Trial.from_json(given)
     fold = problem.folds(trial.n_folds)[trial.fold]
     start = time.perf_counter()
     checkpoint = None
@@ -155,7 +154,7 @@ def curves(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
     }
 
 
-def refit(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
+def refit(handle: Handle, trial: Trial) -> dict[str, Any]:
     """Train the chosen setting on all subjects.
 
     Returns
@@ -165,7 +164,6 @@ def refit(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    trial = Trial.from_json(given)
     start = time.perf_counter()
     seed = trial.random_state(shared.hash)
     fold = hold_out(problem.subject, None, seed)
@@ -183,7 +181,7 @@ def refit(handle: Handle, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def cost(handle: Handle, given: dict[str, Any], n_steps: int) -> dict[str, float]:
+def cost(handle: Handle, trial: Trial, n_steps: int) -> dict[str, float]:
     """Measure what a trial costs, on part of its data.
 
     Returns
@@ -193,7 +191,6 @@ def cost(handle: Handle, given: dict[str, Any], n_steps: int) -> dict[str, float
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    trial = Trial.from_json(given)
     fold = problem.folds(trial.n_folds)[trial.fold]
     clf = classifier(shared, trial, max_epochs=3)
     rows = int(np.prod(clf.batch_shape(len(problem.classes)))) * n_steps

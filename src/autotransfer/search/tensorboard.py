@@ -7,7 +7,6 @@ from pathlib import Path
 
 from autotransfer.data import atomic
 from autotransfer.search.ledger import Entry
-from autotransfer.search.settings.trial import Trial
 from autotransfer.search.status import open_run
 from autotransfer.training.log import check_log, write_run
 
@@ -68,7 +67,7 @@ def write_tensorboard(
 
 def _name(entry: Entry) -> str:
     """Name a trial: what was tried, on which fold, and enough of its id to be unique."""
-    trial = Trial.from_json(entry.definition)
+    trial = entry.trial
     setting = trial.setting
     words = [setting.family]
     if setting.measure is not None:
@@ -79,7 +78,7 @@ def _name(entry: Entry) -> str:
 def _write(folder: Path, entry: Entry) -> None:
     result = entry.result
     scores = {f"{side}_balanced_accuracy": result[side]["balanced_accuracy"] for side in _SIDES}
-    trial = Trial.from_json(entry.definition)
+    trial = entry.trial
     options = {**entry.params, "fold": trial.fold, "seed": trial.seed}
     write_run(folder, entry.curves, options, scores, int(result["best_epoch"]))
 

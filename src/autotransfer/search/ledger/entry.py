@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotransfer.errors import LedgerError
+from autotransfer.search.settings.trial import Trial
 
 STATES = ("done", "failed")
 # What the text of an entry holds; a storage keeps id, stage and curves beside it.
@@ -58,6 +59,11 @@ class Entry:
     value: float | None = None
     params: dict[str, Any] = field(default_factory=dict)
     curves: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def trial(self) -> Trial:
+        """The setting, fold, seed and epochs that define it."""
+        return Trial.from_json(self.definition)
 
 
 def entry_texts(entry: Entry) -> tuple[str, str]:

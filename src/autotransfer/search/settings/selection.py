@@ -65,7 +65,7 @@ def lookup_rule(rule: str) -> Rule:
 
 
 @dataclass(frozen=True)
-class Scored:
+class TrialScores:
     """Scores of one trial.
 
     Parameters
@@ -121,18 +121,18 @@ class Choice:
         return self.setting.measure is not None
 
 
-def by_subject(scored: Iterable[Scored], side: str) -> dict[str, float]:
+def by_subject(scores: Iterable[TrialScores], side: str) -> dict[str, float]:
     """Average the scores of each subject over seeds (and folds, if it stood there twice)."""
-    found: dict[str, list[float]] = {}
-    for one in scored:
+    subjects: dict[str, list[float]] = {}
+    for one in scores:
         for person, value in getattr(one, side).items():
-            found.setdefault(person, []).append(value)
-    return {person: float(np.mean(values)) for person, values in found.items()}
+            subjects.setdefault(person, []).append(value)
+    return {person: float(np.mean(values)) for person, values in subjects.items()}
 
 
 def choose(
     candidates: Sequence[Setting],
-    scored: Iterable[Scored],
+    scores: Iterable[TrialScores],
     n_folds: int,
     n_seeds: int,
     rule: str = "lower_quartile",
@@ -145,7 +145,7 @@ def choose(
     ----------
     candidates : sequence of Setting
         In order of preference among equals.
-    scored : iterable of Scored
+    scores : iterable of TrialScores
         All trials.
     n_folds, n_seeds : int
         What makes the results whole.
@@ -157,29 +157,29 @@ def choose(
     IncompleteResultsError
         If a candidate has no record on some fold and seed, or all candidates failed.
     """
-    made = lookup_rule(rule)
-    results: dict[Setting, dict[tuple[int, int], Scored]] = {c: {} for c in candidates}
-    for one in scored:
+    chosen_by = lookup_rule(rule)
+    results: dict[Setting, dict[tuple[int, int], TrialScores]] = {c: {} for c in candidates}
+    for one in scores:
         if one.setting in results:
             results[one.setting][one.fold, one.seed] = one
     wanted = {(fold, seed) for fold in range(n_folds) for seed in range(n_seeds)}
     judged: dict[Setting, float] = {}
     failed: dict[Setting, int] = {}
-    for setting, found in results.items():
-        missing = sorted(wanted - set(found))
+    for setting, trials in results.items():
+        missing = sorted(wanted - set(trials))
         if missing:
             where = join_some([f"fold {fold + 1}, seed {seed}" for fold, seed in missing], 4)
             raise IncompleteResultsError(
                 f"{setting} was not tried on every fold: {where} is missing. Run the same command "
                 "again to complete the run; nothing is chosen from part of the results."
             )
-        broken = [key for key in wanted if found[key].error]
+        broken = [key for key in wanted if trials[key].error]
         if broken:
             failed[setting] = len(broken)
             continue
         # Only one side of the scores goes any further.
-        values = by_subject((found[key] for key in sorted(wanted)), made.side)
-        judged[setting] = made.judge(np.array([values[p] for p in sorted(values)]))
+        values = by_subject((trials[key] for key in sorted(wanted)), chosen_by.side)
+        judged[setting] = chosen_by.judge(np.array([values[p] for p in sorted(values)]))
     if not judged:
         raise IncompleteResultsError(
             f"All {len(failed)} candidates failed on some fold, so there is nothing to choose "
@@ -189,34 +189,34 @@ def choose(
     return Choice(best, rule, judged, failed)
 
 
-def _first_error(results: dict[Setting, dict[tuple[int, int], Scored]]) -> str:
-    errors = [one.error for found in results.values() for one in found.values() if one.error]
+def _first_error(results: dict[Setting, dict[tuple[int, int], TrialScores]]) -> str:
+    errors = [one.error for trials in results.values() for one in trials.values() if one.error]
     return errors[0].strip().splitlines()[-1] if errors else "unknown"
 
 
-def over_folds(scored: Iterable[Scored]) -> list[Scored]:
+def over_folds(scores: Iterable[TrialScores]) -> list[TrialScores]:
     """Put the trials of each setting on several folds together, in the order of the settings.
 
     A setting that failed on a fold has failed.
     """
-    settings: dict[Setting, list[Scored]] = {}
-    for one in scored:
+    settings: dict[Setting, list[TrialScores]] = {}
+    for one in scores:
         settings.setdefault(one.setting, []).append(one)
     return [
-        Scored(
+        TrialScores(
             setting,
-            found[0].fold,
-            found[0].seed,
-            by_subject(found, "validation"),
-            by_subject(found, "test"),
-            next((one.error for one in found if one.error), ""),
-            small_cells=any(one.small_cells for one in found),
+            trials[0].fold,
+            trials[0].seed,
+            by_subject(trials, "validation"),
+            by_subject(trials, "test"),
+            next((one.error for one in trials if one.error), ""),
+            small_cells=any(one.small_cells for one in trials),
         )
-        for setting, found in settings.items()
+        for setting, trials in settings.items()
     ]
 
 
-def best_of_each(scored: Iterable[Scored], keep: int) -> list[Setting]:
+def best_of_each(scores: Iterable[TrialScores], keep: int) -> list[Setting]:
     """Keep the best settings of each measure by mean validation balanced accuracy.
 
     Those whose cells were too small are skipped: they are little but the uncensored baseline with
@@ -224,7 +224,7 @@ def best_of_each(scored: Iterable[Scored], keep: int) -> list[Setting]:
 
     Parameters
     ----------
-    scored : iterable of Scored
+    scores : iterable of TrialScores
         Trials of the search, in the order of the plan; failed ones are skipped.
     keep : int
         How many of each measure.
@@ -236,19 +236,19 @@ def best_of_each(scored: Iterable[Scored], keep: int) -> list[Setting]:
         plan. The baseline is not among them.
     """
     families: dict[str, list[tuple[float, Setting]]] = {}
-    for one in scored:
+    for one in scores:
         if one.setting.measure is not None:
             values = families.setdefault(one.setting.measure, [])
             if not one.error and not one.small_cells:
                 values.append((float(np.mean(list(one.validation.values()))), one.setting))
     chosen: list[Setting] = []
-    for found in families.values():
-        ranked = sorted(found, key=lambda pair: -pair[0])  # stable
+    for trials in families.values():
+        ranked = sorted(trials, key=lambda pair: -pair[0])  # stable
         chosen += [setting for _, setting in ranked[:keep]]
     return chosen
 
 
-def promoted(scored: Sequence[Scored], factor: int, keep: int) -> list[Setting]:
+def promoted(scores: Sequence[TrialScores], factor: int, keep: int) -> list[Setting]:
     """Choose who goes on to the next rung of successive halving: the best 1 / factor.
 
     Not Optuna's pruner, which judges a trial by those that arrived before it: how many workers
@@ -256,13 +256,13 @@ def promoted(scored: Sequence[Scored], factor: int, keep: int) -> list[Setting]:
     many are wanted in the end.
     """
     ranked = sorted(
-        (one for one in scored if not one.error and not one.small_cells),
+        (one for one in scores if not one.error and not one.small_cells),
         key=lambda one: -float(np.mean(list(one.validation.values()))),
     )
-    chosen = {one.setting for one in ranked[: max(1, len(scored) // factor)]}
-    chosen |= set(best_of_each(scored, keep))
-    chosen |= {one.setting for one in scored if one.setting.measure is None}
-    return [one.setting for one in scored if one.setting in chosen]
+    chosen = {one.setting for one in ranked[: max(1, len(scores) // factor)]}
+    chosen |= set(best_of_each(scores, keep))
+    chosen |= {one.setting for one in scores if one.setting.measure is None}
+    return [one.setting for one in scores if one.setting in chosen]
 
 
 def describe(values: Mapping[str, float]) -> dict[str, Any]:

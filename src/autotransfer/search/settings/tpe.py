@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import optuna
 
-from autotransfer.search.settings.selection import Scored
+from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.space import Space
 
@@ -22,14 +22,14 @@ BATCH = 8
 """Settings asked for at once; part of what a run is."""
 
 
-def suggest(space: Space, before: Sequence[Scored], n: int, seed: int) -> list[Setting]:
+def suggest(space: Space, before: Sequence[TrialScores], n: int, seed: int) -> list[Setting]:
     """Propose the next settings.
 
     Parameters
     ----------
     space : Space
         Whose strengths and gammas become ranges, and whose other options choices.
-    before : sequence of Scored
+    before : sequence of TrialScores
         What was tried, in the order of the plan.
     n : int
         How many to propose.
@@ -92,17 +92,17 @@ def _number(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _known(space: Space, one: Scored) -> optuna.trial.FrozenTrial:
+def _known(space: Space, one: TrialScores) -> optuna.trial.FrozenTrial:
     """Tell the sampler of a trial that is done."""
     measure = str(one.setting.measure)
     choices, ranges = _ranges(space, measure)
-    given = {"strength": one.setting.strength, **dict(one.setting.options)}
+    options = {"strength": one.setting.strength, **dict(one.setting.options)}
     params: dict[str, Any] = {"measure": measure, "mode": one.setting.mode}
     kinds: dict[str, Any] = {
         "measure": optuna.distributions.CategoricalDistribution(list(space.measures)),
         "mode": optuna.distributions.CategoricalDistribution(list(space.modes)),
     }
-    for name, value in given.items():
+    for name, value in options.items():
         full = f"{measure} {name}"
         if name in choices:
             params[full] = value
