@@ -111,7 +111,9 @@ def test_again_adds_what_is_new(folder, url):
         assert len({str(one[name]) for one in ranges if name in one}) == 1
 
 
-def test_what_optuna_cannot_hold_is_an_attribute(folder, url):
+def test_what_optuna_cannot_hold_is_an_attribute(tmp_path, url):
+    folder = RunFolder(tmp_path / "run")
+    folder.claim(IDENTITY, {"storage": None, "params": {"list": [[1, 2], [3]], "size": [3]}})
     first = {"flag": True, "size": 3, "list": [1, 2], "word": "a", "bad": math.nan, "none": None}
     later = {"flag": False, "size": 4, "word": "b", "mixed": "x"}
     with Ledger(folder.ledger, NAME) as ledger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,11 @@ def _ranges(params: dict[str, list[Any]], entries: Iterable[Entry]) -> dict[str,
 
     Optuna compares only trials whose parameters have the same range, so all of them get it.
     """
-    values = {name: dict.fromkeys(known) for name, known in params.items()}
-    for entry in entries:
-        for name, value in entry.params.items():
-            if isinstance(value, str | bool | None) or _is_number(value):
-                values.setdefault(name, {})[value] = None
+    values: dict[str, dict[Any, None]] = {}
+    space = ((name, value) for name, known in params.items() for value in known)
+    for name, value in chain(space, *(entry.params.items() for entry in entries)):
+        if isinstance(value, str | bool | None) or _is_number(value):
+            values.setdefault(name, {})[value] = None
     return {name: _range(list(known)) for name, known in values.items()}
 
 
