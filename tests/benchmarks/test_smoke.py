@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def run(command: str, folder: Path) -> None:
         os.dup2(said, stream)
     # Not a test of this machine's recordings.
     os.environ["AUTOTRANSFER_DATA"] = str(folder / "no recordings")
+    # A process of multiprocessing leaves what `atexit` would delete.
+    tempfile.tempdir = str(folder)
     sys.argv = [command, "--smoke"]
     runpy.run_module(command, run_name="__main__", alter_sys=True)
 
@@ -64,8 +67,16 @@ def stamps() -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in [*files, ROOT / "README.md"]}
 
 
+@pytest.fixture
+def folder():
+    """Make a folder that other users may enter: PostgreSQL runs as one, and not as root."""
+    with tempfile.TemporaryDirectory() as there:
+        Path(there).chmod(0o755)
+        yield Path(there)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_command_runs(command, tmp_path):
+def test_the_command_runs(command, folder):
     source = COMMANDS[command].read_text(encoding="utf-8")
     assert re.search(r"\barguments\(|\.smoke\b", source), "it does not read --smoke"
     if reason := reason_to_skip(COMMANDS[command]):
@@ -73,12 +84,12 @@ def test_the_command_runs(command, tmp_path):
     before = stamps()
     if FORKS:
         CONTEXT.set_forkserver_preload(HEAVY)
-    process = CONTEXT.Process(target=run, args=(command, tmp_path))
+    process = CONTEXT.Process(target=run, args=(command, folder))
     process.start()
     process.join(SECONDS)
     if process.is_alive():
         process.kill()
-    said = (tmp_path / "said.txt").read_text(encoding="utf-8")
+    said = (folder / "said.txt").read_text(encoding="utf-8")
     assert process.exitcode == 0, said[-2000:]
     lines = said.splitlines()
     assert any(line.startswith("┃") for line in lines), "no head of a table"
