@@ -2,6 +2,9 @@
 PYTHON ?= python
 STEPS = format lint types spell workflows core-only doctest package docs braindecode paste tests
 
-.PHONY: check $(STEPS)
+.PHONY: check nightly $(STEPS)
 check $(STEPS):
 	@PYTHON=$(PYTHON) bash .ci/run $@
+
+nightly:  # everything, at its full length, in an environment of its own
+	@bash .ci/run nightly

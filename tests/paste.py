@@ -4,7 +4,8 @@ Makes an empty virtual environment, installs torch and the wheel of this clone, 
 Python block and every ``autotransfer`` command of the pages, in order, each page in an empty
 folder. The environment is kept in the folder that AUTOTRANSFER_PASTE_VENV names, by default
 build/paste-venv, and made anew when pyproject.toml, torch or Python change; the wheel is built and
-installed every time. Exits with 1 and names the page and line where something fails.
+installed every time. With ``--here`` the pages are pasted into the environment that runs this.
+Exits with 1 and names the page and line where something fails.
 """
 
 from __future__ import annotations
@@ -101,6 +102,18 @@ def make_environment(venv: Path, torch: str, wheel: Path) -> Path:
     return python
 
 
+def new_environment(torch: str) -> Path:
+    """Build the wheel and install it where nothing else is; give that environment's Python."""
+    start = time.perf_counter()
+    venv = Path(os.environ.get("AUTOTRANSFER_PASTE_VENV") or ROOT / "build" / "paste-venv")
+    with tempfile.TemporaryDirectory(prefix="autotransfer-wheel-") as folder:
+        run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
+        (wheel,) = Path(folder).glob("*.whl")
+        python = make_environment(venv, torch, wheel)
+    print(f"-- environment: {time.perf_counter() - start:.0f} s: {venv}", flush=True)
+    return python
+
+
 def paste(page: Path, python: Path) -> None:
     """Paste a page in an empty folder."""
     program = PROGRAM % (list(pasted(page)),)
@@ -120,18 +133,13 @@ def paste(page: Path, python: Path) -> None:
 
 
 def main() -> None:
-    """Build, install, paste."""
+    """Paste the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="*", default=PAGES)
     parser.add_argument("--torch", default="torch", help="what pip is asked for")
+    parser.add_argument("--here", action="store_true", help="paste into this Python's environment")
     args = parser.parse_args()
-    start = time.perf_counter()
-    venv = Path(os.environ.get("AUTOTRANSFER_PASTE_VENV") or ROOT / "build" / "paste-venv")
-    with tempfile.TemporaryDirectory(prefix="autotransfer-wheel-") as folder:
-        run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
-        (wheel,) = Path(folder).glob("*.whl")
-        python = make_environment(venv, args.torch, wheel)
-    print(f"-- environment: {time.perf_counter() - start:.0f} s: {venv}", flush=True)
+    python = Path(sys.executable) if args.here else new_environment(args.torch)
     for page in args.pages:
         print(f"== {page}", flush=True)
         paste(ROOT / page, python)

@@ -16,6 +16,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 PASTED = {"install", "tutorial"} if os.environ.get("AUTOTRANSFER_PASTED") == "1" else set()
 WITH_CODE = [page for page in PAGES if program(page).strip() and page.stem not in PASTED]
+LONG = {"is_it_censoring", "tutorial"}  # at night
 KNOWN = {"python", "py-noexec", "console", "bash", "text", "json", "yaml", "toml", "html", ""}
 DIRECTIVE = "{"
 
@@ -28,7 +29,13 @@ def load(path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_CODE, ids=[page.stem for page in WITH_CODE])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=pytest.mark.nightly if page.stem in LONG else [])
+        for page in WITH_CODE
+    ],
+)
 def test_the_page_runs_as_pasted(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+# These stand for all where a change is tested: each one imports for seconds.
+FEW = {"plot_censor_in_torch", "plot_sklearn"}
 # Needs an environment of its own: tests/exchange/run.sh runs its example there.
 ELSEWHERE = {"braindecode"}
 
@@ -26,7 +28,13 @@ def missing(path: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[] if path.stem in FEW else pytest.mark.nightly)
+        for path in EXAMPLES
+    ],
+)
 def test_the_example_runs(path, tmp_path):
     lacking = missing(path)
     if lacking & ELSEWHERE:

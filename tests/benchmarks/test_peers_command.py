@@ -79,7 +79,7 @@ def test_options_of_an_unknown_data_set_are_refused(tmp_path):
         peers.read_options(file)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_runs_and_goes_on(tmp_path):
     folder = tmp_path / "data" / "uci_eeg_objects"
     folder.mkdir(parents=True)

@@ -123,7 +123,7 @@ def test_what_uses_nothing_of_the_new_person_predicts_each_trial_alone(name, hon
     assert (model(X) == np.concatenate([model(X[i : i + 1]) for i in range(len(X))])).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @all_methods()
 def test_a_leak_of_labels_or_signals_would_be_noticed(name, leak):
     one = answers(fitted(name, true()))

@@ -119,13 +119,14 @@ def test_a_few_wrong_labels_stand_for_all(mode, others):
     assert abs(mean - real) < 4 * error
 
 
+@pytest.mark.parametrize("draws", [40, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("mode", ["marginal", "conditional", "complementary"])
 @pytest.mark.parametrize("chosen", [{"pairs": "bernoulli", "b": 0.4}, {"pairs": "clique", "d": 3}])
-def test_some_pairs_stand_for_all(chosen, mode):
+def test_some_pairs_stand_for_all(chosen, mode, draws):
     data, generator = batch(EVEN), seeded(0)
     everything = Case(Row("pairmmd"), mode).censor()
     cells = everything.cells(data.s, data.y)
     censor = Case(Row("pairmmd", chosen), mode).censor()
-    mean, error = mean_and_error([censor(data.z, cells, generator) for _ in range(200)])
+    mean, error = mean_and_error([censor(data.z, cells, generator) for _ in range(draws)])
     assert error > 0
     assert abs(mean - everything(data.z, cells)) < 4 * error

@@ -108,7 +108,7 @@ def test_progress_of_a_run_is_readable_on_80_columns(short):
     assert "report: " in last
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_a_fit_and_an_error_fit_80_columns(short):
     study = small.write_study(short / "study.npz")

@@ -33,7 +33,7 @@ def whole_run(tmp_path_factory):
     """Give the folder of a run that came to its end; not to be written to."""
     out = tmp_path_factory.mktemp("report") / "whole"
     X, y, subject = data()
-    drive.auto(out, portraits=True).fit(X, y, subject=subject)
+    drive.quick(out, portraits=True).fit(X, y, subject=subject)
     return out
 
 

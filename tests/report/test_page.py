@@ -185,7 +185,7 @@ def test_a_choice_by_test_scores_is_marked_everywhere(whole_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole_run, run)
     X, y, subject = data()
-    auto = drive.auto(run, portraits=True, rule="oracle").fit(X, y, subject=subject)
+    auto = drive.quick(run, portraits=True, rule="oracle").fit(X, y, subject=subject)
     text = auto.report(tmp_path / "oracle.html").read_text()
     assert words(text).startswith("FOR STUDY ONLY")
     assert all("FOR STUDY ONLY" in svg for svg in pictures(text))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import autotransfer as at
 from autotransfer.search import Space
@@ -29,6 +30,15 @@ def auto(out, **options):
         "verbose": False,
     }
     return at.AutoTransfer(**given | options)
+
+
+# Workers in processes import torch first, which takes longer than a small run.
+THREAD = ThreadPoolExecutor(1)
+
+
+def quick(out, **options):
+    """Make a run without worker processes, for tests whose subject is not the engine."""
+    return auto(out, **{"engine": THREAD} | options)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""AutoTransfer as a whole: whole runs on small data, with the real engine and ledger."""
+"""AutoTransfer as a whole: whole runs on small data, with the real ledger."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import replace
 from multiprocessing import get_context
@@ -60,7 +60,7 @@ def files(folder):
 def whole(tmp_path_factory):
     """Make an undisturbed run."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    return drive.auto(out, portraits=True).fit(DATA.X, DATA.y, subject=DATA.subject), out
+    return drive.quick(out, portraits=True).fit(DATA.X, DATA.y, subject=DATA.subject), out
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_a_run_leaves_ledger_model_and_tables(whole):
 def test_the_same_call_again_changes_nothing(whole):
     auto, out = whole
     before = files(out)
-    again = drive.auto(out, portraits=True).fit(DATA.X, DATA.y, subject=DATA.subject)
+    again = drive.quick(out, portraits=True).fit(DATA.X, DATA.y, subject=DATA.subject)
     assert files(out) == before
     pd.testing.assert_frame_equal(again.trials_, auto.trials_)
     assert again.choice_ == auto.choice_
@@ -115,10 +115,10 @@ def test_portraits_are_of_the_baseline_the_choice_and_its_placebo(whole):
 def test_another_rule_chooses_from_the_same_trials(whole):
     auto, out = whole
     ledger = (out / "ledger.jsonl").read_bytes()
-    other = drive.auto(out, rule="mean").fit(DATA.X, DATA.y, subject=DATA.subject)
+    other = drive.quick(out, rule="mean").fit(DATA.X, DATA.y, subject=DATA.subject)
     assert other.choice_.rule == "mean"
     pd.testing.assert_frame_equal(other.trials_, auto.trials_)
-    back = drive.auto(out).fit(DATA.X, DATA.y, subject=DATA.subject)
+    back = drive.quick(out).fit(DATA.X, DATA.y, subject=DATA.subject)
     assert back.choice_ == auto.choice_
     assert (out / "ledger.jsonl").read_bytes().startswith(ledger)
 
@@ -126,7 +126,7 @@ def test_another_rule_chooses_from_the_same_trials(whole):
 @pytest.mark.slow
 def test_a_search_on_more_folds_keeps_what_suits_more_people(whole, tmp_path):
     auto, _ = whole
-    more = drive.auto(tmp_path / "run", search_folds=3)
+    more = drive.quick(tmp_path / "run", search_folds=3)
     assert "on 3 folds" in (words := more_words(more))
     assert "21 trials" in words
     more.fit(DATA.X, DATA.y, subject=DATA.subject)
@@ -158,8 +158,15 @@ def more_words(auto):
     return said.getvalue()
 
 
+def nightly(*values):
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["one worker", "executor", "memory map", "ray"])
+@pytest.mark.parametrize(
+    "kind",
+    ["memory map", "ray", nightly("two workers"), nightly("one worker"), nightly("executor")],
+)
 def test_the_table_does_not_depend_on_how_it_was_computed(kind, whole, tmp_path):
     auto, _ = whole
     if kind == "ray" and os.environ.get("AUTOTRANSFER_NEED_RAY") != "1":
@@ -178,7 +185,7 @@ def test_the_table_does_not_depend_on_how_it_was_computed(kind, whole, tmp_path)
     np.testing.assert_array_equal(other.predict_proba(DATA.X), auto.predict_proba(DATA.X))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tpe_is_the_same_with_other_workers(tmp_path):
     options = {"strategy": "tpe", "n_settings": 9, "keep": 1, "n_folds": 3}
     one = drive.auto(tmp_path / "a", n_jobs=1, **options)
@@ -194,9 +201,8 @@ def test_tpe_is_the_same_with_other_workers(tmp_path):
 @pytest.mark.slow
 def test_conditional_censors_are_compared_with_a_baseline_that_has_their_batches(tmp_path):
     space = Space(["mmd"], ["conditional"], {"mmd": [0.01, 0.02]})
-    with ThreadPoolExecutor(1) as pool:
-        auto = drive.auto(tmp_path / "run", space=space, n_folds=3, engine=pool, rule="oracle")
-        auto.fit(DATA.X, DATA.y, subject=DATA.subject)
+    auto = drive.quick(tmp_path / "run", space=space, n_folds=3, rule="oracle")
+    auto.fit(DATA.X, DATA.y, subject=DATA.subject)
     names = [str(BASELINE), str(BASELINE_BY_CLASS)]
     assert auto.candidates_["setting"].tolist()[:2] == names
     assert auto.plan_.searched == 4
@@ -219,7 +225,7 @@ def test_pruned_settings_have_the_scores_of_whole_trainings(tmp_path):
     space = Space(["mmd"], ["marginal"], {"mmd": [1, 2, 3, 5, 8, 13]})
     made = {}
     for prune in (False, True):
-        auto = drive.auto(
+        auto = drive.quick(
             tmp_path / str(prune), classifier=classifier, space=space, prune=prune, n_folds=3
         )
         made[prune] = auto.fit(DATA.X, DATA.y, subject=DATA.subject)
@@ -326,7 +332,7 @@ def test_a_part_of_a_memory_map_is_found_again_in_its_file(tmp_path):
 @pytest.mark.slow
 def test_a_dry_run_writes_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    auto = drive.auto(None)
+    auto = drive.quick(None)
     plan = auto.dry_run(DATA.X, DATA.y, subject=DATA.subject)
     assert plan.seconds > 0
     said = capsys.readouterr().out
@@ -356,9 +362,9 @@ def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune):
     """With 4 trials of a person in 2 classes no cell has the 4 trials that MIGE needs."""
     space = Space(["mige", "mmd"], ["conditional"], {"mige": [1.0], "mmd": [1.0]})
     shape = {"subjects_per_batch": 3, "trials_per_subject": 4}
-    few = at.CensoredClassifier(max_epochs=30 if prune else 2, device="cpu", **shape)
+    few = at.CensoredClassifier(max_epochs=18 if prune else 2, device="cpu", **shape)
     asked = {"classifier": few, "space": space, "n_settings": 2, "prune": prune}
-    auto = drive.auto(tmp_path / "run", verbose=True, **asked)
+    auto = drive.quick(tmp_path / "run", verbose=True, **asked)
     auto.fit(DATA.X, DATA.y, subject=DATA.subject)
     assert list(auto.candidates_["measure"]) == ["uncensored", "uncensored", "mmd"]
     said = capfd.readouterr().err
@@ -384,12 +390,12 @@ def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune):
 )
 def test_wrong_options_are_named(options, error, words, tmp_path):
     with pytest.raises((error, ValueError), match=words):
-        drive.auto(tmp_path / "run", **options).fit(DATA.X, DATA.y, subject=DATA.subject)
+        drive.quick(tmp_path / "run", **options).fit(DATA.X, DATA.y, subject=DATA.subject)
 
 
 def test_missing_subjects(tmp_path):
     with pytest.raises(MissingSubjectError):
-        drive.auto(tmp_path / "run").fit(DATA.X, DATA.y)
+        drive.quick(tmp_path / "run").fit(DATA.X, DATA.y)
 
 
 @pytest.mark.slow
@@ -397,9 +403,9 @@ def test_a_folder_of_another_run_is_refused(whole):
     _, out = whole
     before = files(out)
     with pytest.raises(RunMismatchError, match="keep"):
-        drive.auto(out, keep=2).fit(DATA.X, DATA.y, subject=DATA.subject)
+        drive.quick(out, keep=2).fit(DATA.X, DATA.y, subject=DATA.subject)
     with pytest.raises(RunMismatchError, match="data"):
-        drive.auto(out).fit(DATA.X[:-1], DATA.y[:-1], subject=DATA.subject[:-1])
+        drive.quick(out).fit(DATA.X[:-1], DATA.y[:-1], subject=DATA.subject[:-1])
     assert files(out) == before
 
 

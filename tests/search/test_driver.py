@@ -108,7 +108,7 @@ def test_workers_that_die_cost_an_attempt_and_no_result(run):
     assert len(run.traces()) == len(TRIALS) + died
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_asked_once_it_finishes_what_runs_and_twice_it_stops(run):
     for asked in (1, 2):
         stop = Stop()

@@ -79,8 +79,8 @@ for life in range(lives):
 
 
 @pytest.mark.slow
-def test_what_was_recorded_survives_a_kill(storage):
-    lives = 15
+@pytest.mark.parametrize("lives", [5, pytest.param(15, marks=pytest.mark.nightly)])
+def test_what_was_recorded_survives_a_kill(storage, lives):
     process = run(LIVES, storage, lives)
     told = process.communicate(timeout=300)[0].split()
     assert process.returncode == 0
@@ -465,7 +465,9 @@ def test_a_line_taken_back_is_forgotten_by_who_looks_on(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "kind", [signal.SIGINT, pytest.param(signal.SIGQUIT, marks=pytest.mark.nightly)]
+)
 def test_a_server_that_stops_and_starts_again(postgres_server, database, caplog, kind):
     caplog.set_level(logging.WARNING)
     recorded: list[str] = []

@@ -20,7 +20,7 @@ from autotransfer.errors import EngineError, SettingError, WorkerDiedError
 from autotransfer.search.engines import make_engine
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         find_spec("ray") is None and os.environ.get("AUTOTRANSFER_NEED_RAY") != "1",
         reason="ray is not installed",

@@ -24,6 +24,7 @@ from postgres import database, postgres_server  # noqa: F401 -- fixtures
 from autotransfer.search import Ledger
 
 pytestmark = pytest.mark.slow
+nightly = pytest.mark.nightly
 SCRIPT = Path(drive.__file__)
 N_TRIALS = 17
 
@@ -70,6 +71,7 @@ def check(out, undisturbed):
     pd.testing.assert_frame_equal(table, undisturbed, check_exact=True)
 
 
+@nightly
 def test_kill_of_a_worker_in_mid_trial(tmp_path, undisturbed):
     out = tmp_path / "run"
     process = begin(out)
@@ -87,17 +89,18 @@ def test_kill_of_a_worker_in_mid_trial(tmp_path, undisturbed):
     check(out, undisturbed)
 
 
-def test_kill_of_the_driver_at_ten_random_moments(tmp_path, undisturbed):
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=nightly)])
+def test_kill_of_the_driver_at_random_moments(tmp_path, undisturbed, kills):
     out = tmp_path / "run"
     rng = random.Random(0)
     orphans = []
-    for _ in range(10):
+    for _ in range(kills):
         process = begin(out)
         # While it starts, or when it has just recorded a trial and others run.
         target = recorded(out) + rng.choice([0, 1])
         wait_for(lambda p=process, t=target: recorded(out) >= t or p.poll() is not None)
         time.sleep(rng.random() * (0.1 if recorded(out) >= target else 5))
-        assert process.poll() is None, "the run was over before it could be killed ten times"
+        assert process.poll() is None, "the run was over before it could be killed so often"
         orphans += psutil.Process(process.pid).children(recursive=True)
         process.kill()
         process.wait()
@@ -107,6 +110,7 @@ def test_kill_of_the_driver_at_ten_random_moments(tmp_path, undisturbed):
     assert not alive
 
 
+@nightly
 def test_two_drivers_at_once(tmp_path, undisturbed):
     out = tmp_path / "run"
     pair = [begin(out) for _ in range(2)]
@@ -118,6 +122,7 @@ def test_two_drivers_at_once(tmp_path, undisturbed):
     check(out, undisturbed)
 
 
+@nightly
 @pytest.mark.parametrize("times", [1, 2])
 def test_control_c(times, tmp_path, undisturbed):
     out = tmp_path / "run"
@@ -143,6 +148,7 @@ def fill(path):
             pass
 
 
+@nightly
 def test_a_full_disk(tmp_path, undisturbed):
     small = tmp_path / "small"
     small.mkdir()
@@ -164,6 +170,7 @@ def test_a_full_disk(tmp_path, undisturbed):
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
+@nightly
 def test_postgres_stopped_and_started(tmp_path, undisturbed, postgres_server, database):  # noqa: F811
     out = tmp_path / "run"
     process = begin(out, storage=database)
@@ -188,6 +195,7 @@ def run_name(out):
     return digest(json.loads((out / "run.json").read_text())["definition"])
 
 
+@nightly
 def test_a_partial_run_is_never_reported_as_whole(tmp_path):
     out = tmp_path / "run"
     process = begin(out)

@@ -23,7 +23,7 @@ from test_run_faults import (
 )
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         find_spec("ray") is None and os.environ.get("AUTOTRANSFER_NEED_RAY") != "1",
         reason="ray is not installed",
