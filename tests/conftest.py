@@ -17,10 +17,10 @@ LONGEST = (
     "acceptance/test_large.py",
     "search/test_auto.py",
     "acceptance/test_kill.py",
-    "search/test_local.py",
-    "search/test_engines.py",
+    "search/engines/test_local.py",
+    "search/engines/test_engines.py",
     "search/test_driver.py",
-    "search/test_ledger_faults.py",
+    "search/ledger/test_ledger_faults.py",
     "test_examples.py",
 )
 
