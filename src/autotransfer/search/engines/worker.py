@@ -161,19 +161,25 @@ def _work(pipe: Connection, driver: int, memory_limit: int | None) -> None:
             message = pipe.recv_bytes()
         except (EOFError, OSError):
             return
-        pipe.send_bytes(b"")
-        reply = _reply(message)
+        try:
+            fn, args, kwargs = unpack(message)
+        except Exception as error:
+            unread = EngineError(f"The worker cannot read the trial: {line(error)}.")
+            fn, args, kwargs = _raise, (unread,), {}
         del message
+        # Only now: what a trial has to import first is not part of its time.
+        pipe.send_bytes(b"")
+        reply = _reply(fn, args, kwargs)
+        del fn, args, kwargs
         pipe.send_bytes(reply)
         del reply
 
 
-def _reply(message: bytes) -> bytes:
-    try:
-        fn, args, kwargs = unpack(message)
-    except Exception as error:
-        unread = EngineError(f"The worker cannot read the trial: {line(error)}.")
-        return pack((False, unread, remote_traceback(error)))
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _reply(fn: Callable[..., Any], args: Any, kwargs: Any) -> bytes:
     outcome = call(fn, args, kwargs)
     try:
         return pack(outcome)
