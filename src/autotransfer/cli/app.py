@@ -43,8 +43,8 @@ app.command("export")(careful(export))
 app.command("datasets")(careful(datasets))
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show: bool) -> None:
+    if show:
         print(__version__)
         raise typer.Exit
 

@@ -82,8 +82,7 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         if len(kinds) > 1 and "str" in kinds:
             raise DtypeError(
                 f"{name} mixes {join_some(kinds)}, so its values cannot be ordered. Use one kind, "
-                "for "
-                f"instance {name} = [str(v) for v in {name}]."
+                f"for instance {name} = [str(v) for v in {name}]."
             )
         array = np.array(array.tolist())
     if array.dtype.kind not in "fiubUS":
@@ -93,8 +92,7 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         if len(bad):
             raise error(
                 f"{name} is NaN or infinite for trials {join_some(bad.tolist())}. Label these "
-                "trials "
-                "or leave them out."
+                "trials or leave them out."
             )
     if name == "y" and array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
         raise LabelError(

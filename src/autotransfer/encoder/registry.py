@@ -76,8 +76,7 @@ def make_encoder(
     else:
         raise SettingError(
             f"An encoder is a name ({join_some(sorted(ENCODERS))}), a torch nn.Module, or a "
-            "function "
-            f"(n_channels, n_times) that makes one; not a {type(spec).__name__}."
+            f"function (n_channels, n_times) that makes one; not a {type(spec).__name__}."
         )
     said = getattr(module, "n_latent", None)
     if latent is not None or not isinstance(said, int):

@@ -108,9 +108,8 @@ def make_units(
     if recording is not None and single.any():
         warnings.warn(
             f"Subject {join_some(ids[single].tolist())} has one recording only: its trials are "
-            "split "
-            "into blocks of successive trials, and what is peculiar to that recording counts as "
-            "peculiar to the subject. Give more recordings of these subjects if there are any.",
+            "split into blocks of successive trials, and what is peculiar to that recording counts "
+            "as peculiar to the subject. Give more recordings of these subjects if there are any.",
             DataWarning,
             stacklevel=3,
         )
@@ -129,9 +128,8 @@ def make_units(
     if left.any():
         warnings.warn(
             f"Subject {join_some(ids[left].tolist())} has too few trials to train a probe on some "
-            "and "
-            "test it on others (two recordings or blocks of at least 2 trials each) and is left "
-            "out.",
+            "and test it on others (two recordings or blocks of at least 2 trials each) and is "
+            "left out.",
             DataWarning,
             stacklevel=3,
         )
@@ -139,8 +137,7 @@ def make_units(
         raise SubjectError(
             f"Leakage is about telling subjects apart, but only {(~left).sum()} of {len(ids)} "
             f"({join_some(ids.tolist())}) has enough trials (two recordings or blocks of at least "
-            "2 "
-            "trials each). Give trials of at least two subjects."
+            "2 trials each). Give trials of at least two subjects."
         )
     used = ~left[who]
     keep, who, unit, group = keep[used], who[used], unit[used], group[used]

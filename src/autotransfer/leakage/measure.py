@@ -215,9 +215,8 @@ def _as_latent(latent: Any) -> Array:
     bad = np.flatnonzero(~np.isfinite(array).all(1))
     if len(bad):
         raise NonFiniteDataError(
-            f"latent is NaN or infinite in rows {join_some(bad.tolist())}. Leave these trials "
-            "out, or "
-            "find out why the encoder gives no number for them."
+            f"latent is NaN or infinite in rows {join_some(bad.tolist())}. Leave these trials out, "
+            "or find out why the encoder gives no number for them."
         )
     return array
 

@@ -151,8 +151,7 @@ def _verify(path: Path, digests: Any) -> None:
         odd = sorted(needed ^ set(digests)) if isinstance(digests, dict) else ["none"]
         raise ModelFolderError(
             f"{path / MANIFEST} should list just {join_some(sorted(needed))}; wrong: "
-            f"{join_some(odd)}. The "
-            "folder was changed; save or copy the model again."
+            f"{join_some(odd)}. The folder was changed; save or copy the model again."
         )
     for name, digest in digests.items():
         file = path / name

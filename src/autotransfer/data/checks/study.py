@@ -69,8 +69,7 @@ def _classes(data: SubjectDataset) -> Iterator[Finding]:
             "missing-class",
             f"Subject {data.subject_names[s]} has no trials of class "
             f"{join_some([data.class_names[k] for k in missing])}. What is censored may then be "
-            "part "
-            "of the task; prefer the conditional mode, or leave the subject out.",
+            "part of the task; prefer the conditional mode, or leave the subject out.",
             subjects=(data.subject_ids[s].item(),),
             classes=tuple(data.labels[missing].tolist()),
         )
@@ -119,9 +118,8 @@ def _recordings(data: SubjectDataset) -> Iterator[Finding]:
             "recording-across-subjects",
             f"Recording {ids[recording]} stands under subjects "
             f"{join_some([data.subject_names[s] for s in subjects])} (trials "
-            f"{join_some(trials.tolist())}). "
-            "If it is one recording, give its trials one subject id; if ids are counted anew for "
-            "each person, this is fine.",
+            f"{join_some(trials.tolist())}). If it is one recording, give its trials one subject "
+            "id; if ids are counted anew for each person, this is fine.",
             subjects=tuple(data.subject_ids[subjects].tolist()),
             trials=tuple(trials.tolist()),
         )

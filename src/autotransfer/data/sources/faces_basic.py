@@ -161,8 +161,7 @@ def _files(folder: PathLike, subjects: Sequence[str] | None) -> list[tuple[str, 
     if missing or not wanted:
         raise UnknownSubjectError(
             f"There is no recording of subject {join_some(missing) or '(none)'} in {root}. There "
-            "are of "
-            f"{join_some(list(found), 40)}."
+            f"are of {join_some(list(found), 40)}."
         )
     return [(subject, found[subject]) for subject in wanted]
 

@@ -103,8 +103,7 @@ def read_inria_ern(
             odd = sorted(set(names) ^ set(channels)) or ["their order"]
             raise ChannelMismatchError(
                 f"{one.file} has other channels than {sessions[0].file.name}: {join_some(odd)} "
-                "differ. "
-                "Unpack the files of the challenge again."
+                "differ. Unpack the files of the challenge again."
             )
         channels = names
         known = labels.get((one.subject, one.number), {})
@@ -181,8 +180,7 @@ def _sessions(root: Path, subjects: Sequence[str] | None, labelled: set[str]) ->
         if rest:
             warnings.warn(
                 f"Subjects {join_some(rest)} have no labels in {LABELS} (they are the challenge's "
-                "test "
-                "subjects) and are left out.",
+                "test subjects) and are left out.",
                 DataWarning,
                 stacklevel=4,
             )
@@ -192,8 +190,7 @@ def _sessions(root: Path, subjects: Sequence[str] | None, labelled: set[str]) ->
     if missing or not wanted:
         raise UnknownSubjectError(
             f"There are no recordings with labels of subject {join_some(missing) or '(none)'} in "
-            f"{root}."
-            f" There are of {join_some(sorted(usable), 40) or 'nobody'}."
+            f"{root}. There are of {join_some(sorted(usable), 40) or 'nobody'}."
         )
     return sorted(one for one in found if one.subject in wanted)
 
@@ -208,9 +205,8 @@ def _cut(file: Path, seconds: float) -> tuple[list[str], Float32]:
         names = [name for name in header if name not in NOT_EEG]
         if EVENT not in header or not names:
             raise SourceError(
-                f"{file} has the columns {join_some(header)}; expected Time, the EEG channels, "
-                "EOG and "
-                f"{EVENT}. Unpack it again."
+                f"{file} has the columns {join_some(header)}; expected Time, the EEG channels, EOG "
+                f"and {EVENT}. Unpack it again."
             )
         table = pd.read_csv(file, usecols=[*names, EVENT], dtype=np.float32)
     except SourceError:

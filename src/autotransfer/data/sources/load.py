@@ -163,8 +163,7 @@ def _load_arrays(arrays: dict[str, Any], options: dict[str, Any]) -> SubjectData
     if missing or unknown:
         raise SourceError(
             f"The mapping has keys {join_some(list(arrays)) or '(none)'}. Needed are "
-            f"{join_some(_ARRAYS)}; "
-            f"possible are {join_some(_KNOWN[3:])} too. {LOADABLE}"
+            f"{join_some(_ARRAYS)}; possible are {join_some(_KNOWN[3:])} too. {LOADABLE}"
         )
     return SubjectDataset(**{**arrays, **options})
 

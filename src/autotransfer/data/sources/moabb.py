@@ -108,8 +108,7 @@ def _subjects(dataset: Any, paradigm: Any, subjects: Sequence[Any] | None) -> li
         raise SettingError(
             f"The paradigm {type(paradigm).__name__} does not fit the data set {dataset.code}, "
             f"which is of kind {dataset.paradigm!r} with events "
-            f"{join_some(list(dataset.event_id))}. "
-            "Choose another paradigm or other events."
+            f"{join_some(list(dataset.event_id))}. Choose another paradigm or other events."
         )
     known = list(dataset.subject_list)
     wanted = known if subjects is None else np.atleast_1d(subjects).tolist()

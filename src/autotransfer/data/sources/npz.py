@@ -188,8 +188,7 @@ class _Arrays:
             opened.close()
             raise SourceError(
                 f"{path} lacks {join_some(missing)}. It holds: "
-                f"{join_some(opened.files, 40) or 'nothing'}. "
-                f"Needed are: {join_some(needed)}."
+                f"{join_some(opened.files, 40) or 'nothing'}. Needed are: {join_some(needed)}."
             )
 
     def __enter__(self) -> _Arrays:
