@@ -199,14 +199,7 @@ class AutoTransfer(SignalEstimator):
             start = stack.enter_context(self._starter(shared, folder))
             driver = Driver(ledger, start, shared.hash, show, stop)
             procedure = Procedure(
-                options,
-                shared.hash,
-                folder,
-                ledger,
-                start,
-                show,
-                driver,
-                bool(self.portraits),
+                options, shared.hash, folder, ledger, start, show, driver, bool(self.portraits)
             )
             choice, scored, plan = procedure.run()
             entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]

@@ -38,11 +38,7 @@ class Autoencoder(nn.Module):
         self.told = SubjectTable(n_subjects, 2 * hidden, 0.0) if n_subjects else None
 
     def forward(
-        self,
-        u: Tensor,
-        subject: Tensor | None,
-        label: Tensor | None,
-        rows: Tensor | None = None,
+        self, u: Tensor, subject: Tensor | None, label: Tensor | None, rows: Tensor | None = None
     ) -> Tensor:
         """Mean absolute error over columns (Q,) of rows of u (N, K) under subjects (Q,).
 

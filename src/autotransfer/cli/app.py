@@ -52,8 +52,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def _everything(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     # The docstring would take the place of the help above.

@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data.trials import Float32, Index, TrialArray
-from autotransfer.data.validate import (
-    as_trial_numbers,
-    as_trials,
-    require_finite,
-    require_real,
-)
+from autotransfer.data.validate import as_trial_numbers, as_trials, require_finite, require_real
 from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, join_some
 
 Float64 = npt.NDArray[np.float64]
@@ -238,10 +233,10 @@ def _centre(x: Float32) -> Float64:
     squares: Float64 = np.einsum("nct,nct->nc", x, x).astype(np.float64)
     deviation: Float64 = np.sqrt(squares / n_times)
     # Squares of values beyond about 1e±19 leave the float32 range: these rows again in float64.
-    odd = ~((deviation > 1e-15) & (deviation < 1e15))
-    if odd.any():
-        rows = x[odd].astype(np.float64)
-        deviation[odd] = np.sqrt(np.einsum("rt,rt->r", rows, rows) / n_times)
+    extreme = ~((deviation > 1e-15) & (deviation < 1e15))
+    if extreme.any():
+        rows = x[extreme].astype(np.float64)
+        deviation[extreme] = np.sqrt(np.einsum("rt,rt->r", rows, rows) / n_times)
     flat = deviation <= _EPS * np.abs(mean[..., 0])
     x[flat] = 0.0
     deviation[flat] = 0.0

@@ -69,18 +69,9 @@ def make_subjects(
     >>> data.counts().tolist()
     [[5, 5], [5, 5], [5, 5]]
     """
-    sizes = {
-        "n_subjects": n_subjects,
-        "n_trials": n_trials,
-        "n_classes": n_classes,
-        "n_channels": n_channels,
-        "n_times": n_times,
-    }
-    for name, value in sizes.items():
-        as_count(value, name)
-    for name, size in (("subject_shift", subject_shift), ("noise", noise)):
-        if not (np.isfinite(size) and size >= 0):
-            raise SettingError(f"{name} must be a number of at least 0, not {size}.")
+    _require_counts(n_subjects=n_subjects, n_trials=n_trials, n_classes=n_classes)
+    _require_counts(n_channels=n_channels, n_times=n_times)
+    _require_sizes(subject_shift=subject_shift, noise=noise)
     random_state, rate = as_seed(random_state), as_sampling_rate(sfreq)
     if rate is None:
         raise SamplingRateError("sfreq must be a number in Hz, not None.")
@@ -152,11 +143,8 @@ def make_leak(
     >>> make_leak(n_trials=10)
     SubjectDataset(60 trials, 6 subjects, 2 classes, 12 channels x 1 times)
     """
-    for name, value in (("n_subjects", n_subjects), ("n_trials", n_trials)):
-        as_count(value, name)
-    for name, size in (("confounding", confounding), ("leak", leak)):
-        if not (np.isfinite(size) and size >= 0) or (name == "confounding" and size > 1):
-            raise SettingError(f"{name} must be a number of at least 0, not {size}.")
+    _require_counts(n_subjects=n_subjects, n_trials=n_trials)
+    _require_sizes(confounding=confounding, leak=leak)
     people = np.random.default_rng([as_seed(random_state), 3])
     q = np.linalg.qr(people.normal(size=(12, 12)))[0]
     codes = people.normal(size=(n_subjects, 4))
@@ -168,6 +156,17 @@ def make_leak(
     hidden[:, :2] += 1.2 * (2 * y[:, None] - 1)
     hidden[:, 2:6] += leak * codes[subject]
     return SubjectDataset((hidden @ q.T)[:, :, None].astype(np.float32), y, subject)
+
+
+def _require_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        as_count(count, name)
+
+
+def _require_sizes(**sizes: float) -> None:
+    for name, size in sizes.items():
+        if not (np.isfinite(size) and size >= 0) or (name == "confounding" and size > 1):
+            raise SettingError(f"{name} must be a number of at least 0, not {size}.")
 
 
 def class_frequencies(n_classes: int, sfreq: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -22,12 +22,7 @@ from autotransfer.data.validate import as_count
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
-from autotransfer.errors import (
-    KernelLengthWarning,
-    SettingError,
-    ShapeError,
-    WindowTooShortError,
-)
+from autotransfer.errors import KernelLengthWarning, SettingError, ShapeError, WindowTooShortError
 
 Array = npt.NDArray[Any]
 

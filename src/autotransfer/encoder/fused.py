@@ -138,8 +138,7 @@ def limit_norm_gradient(grad: Array, weight: Array, norm: Array, max_norm: float
     """Gradient of `limit_norm`."""
     inv = 1 / (norm + 1e-7)
     along = np.vecdot(grad, weight)[:, None] * weight / np.maximum(norm, 1e-30)
-    limited: Array = np.where(norm > max_norm, (grad - along * inv) * (max_norm * inv), grad)
-    return limited
+    return np.where(norm > max_norm, (grad - along * inv) * (max_norm * inv), grad)
 
 
 class DropoutBits:

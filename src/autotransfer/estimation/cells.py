@@ -106,8 +106,7 @@ class Cells:
         total = np.bincount(self.stratum, weight, self.n_strata)
         n = np.count_nonzero(total)
         # The denominator is made safe first: an empty stratum has weights of zero anyway.
-        scaled: Floats = weight / np.where(total > 0, total * n, 1.0)[self.stratum]
-        return scaled
+        return weight / np.where(total > 0, total * n, 1.0)[self.stratum]
 
     def padded(self, chosen: npt.NDArray[np.bool]) -> tuple[Ints, npt.NDArray[np.bool]]:
         """Rows of the chosen cells as a table with one line a cell.

@@ -52,12 +52,7 @@ class _GaussianSum(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        z: Tensor,
-        pairs: Array,
-        sigma: float | None,
-        held: bool,
-        scales: Sequence[float],
+        ctx: Any, z: Tensor, pairs: Array, sigma: float | None, held: bool, scales: Sequence[float]
     ) -> Tensor:
         x = z.detach().numpy()
         x = x - x.mean(0)  # distances by products need it: see `square_distances`

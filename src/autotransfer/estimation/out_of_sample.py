@@ -10,17 +10,8 @@ import torch
 from torch import Tensor
 
 from autotransfer.errors import SettingError, ShapeError, join_some
-from autotransfer.estimation.filters import (
-    nu_weights,
-    solve_shifted,
-    ssge_eigenvectors,
-    steps,
-)
-from autotransfer.estimation.kernels import (
-    lookup_kernel,
-    square_distances,
-    weighted_differences,
-)
+from autotransfer.estimation.filters import nu_weights, solve_shifted, ssge_eigenvectors, steps
+from autotransfer.estimation.kernels import lookup_kernel, square_distances, weighted_differences
 from autotransfer.estimation.length_scale import LengthScale, beta
 from autotransfer.estimation.scores import lookup_score, parameter_of
 

@@ -192,5 +192,4 @@ def _late(who: Index, unit: Index, group: Index, position: Index) -> npt.NDArray
     total = size[2][size[1].reshape(-1)]
     place = np.empty_like(order)
     place[order] = _count_within(who[order], group[order])
-    late: npt.NDArray[np.bool_] = place >= total - np.maximum(1, total // 4)
-    return late
+    return place >= total - np.maximum(1, total // 4)

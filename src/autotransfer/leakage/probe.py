@@ -52,8 +52,7 @@ class Part:
     def weight(self) -> Floats:
         """Weight of each trial: the same sum for every subject that is there, 1 in all."""
         counts = np.bincount(self.subject)
-        weight: Floats = 1.0 / counts[self.subject] / np.count_nonzero(counts)
-        return weight
+        return 1.0 / counts[self.subject] / np.count_nonzero(counts)
 
     def loss(self, scores: Floats, scale: float = 1.0) -> float:
         """Cross entropy of the subjects in nats; every subject weighs the same."""
@@ -74,8 +73,7 @@ class FittedProbe:
 
     def log_posterior(self, part: Part) -> Floats:
         """Give log p(s | z, y), of shape (n, M)."""
-        found: Floats = log_softmax(part.prior + self.scale * self.score(part), axis=1)
-        return found
+        return log_softmax(part.prior + self.scale * self.score(part), axis=1)
 
 
 Probe = Callable[[Part, Part, Part, int], FittedProbe]

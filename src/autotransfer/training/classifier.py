@@ -325,8 +325,7 @@ class CensoredClassifier(SignalEstimator):
     def predict(self, X: Any) -> Array:
         """Predict the label of each trial. No calibration and no subject id is needed."""
         codes = self.predict_codes(X)  # says so if nothing was fitted
-        predicted: Array = self.classes_[codes]
-        return predicted
+        return self.classes_[codes]
 
     def adapt(self, X: Any, *, prior: int = PRIOR) -> Self:
         """Make a model for one new person from some of their trials, without labels.

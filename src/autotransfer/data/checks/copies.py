@@ -96,19 +96,19 @@ class CopyWatch:
     def _look_up(self, hashes: Hashes, trial: Index, position: Index) -> None:
         """Note the ends of other subjects' trials that have these hashes."""
         subject = self.data.subject_code
-        for known, where in self.levels:
-            first = np.searchsorted(known, hashes, side="left")
-            found = np.flatnonzero(known[np.minimum(first, len(known) - 1)] == hashes)
-            run = np.searchsorted(known, hashes[found], side="right") - first[found]
+        for level, where in self.levels:
+            first = np.searchsorted(level, hashes, side="left")
+            hits = np.flatnonzero(level[np.minimum(first, len(level) - 1)] == hashes)
+            run = np.searchsorted(level, hashes[hits], side="right") - first[hits]
             run = np.minimum(run, RUN_LIMIT)
-            mine = np.repeat(found, run)
-            step = np.arange(len(mine)) - np.repeat(np.cumsum(run) - run, run)
-            other, other_position = where[first[mine] + step].T
-            apart = (subject[trial[mine]] != subject[other]) & (position[mine] != other_position)
-            if apart.any() and self.n_pairs < PAIR_LIMIT:
-                delay = position[mine] - other_position
-                self.pairs.append(np.stack([trial[mine], other, delay], axis=1)[apart])
-                self.n_pairs += int(apart.sum())
+            rows = np.repeat(hits, run)
+            step = np.arange(len(rows)) - np.repeat(np.cumsum(run) - run, run)
+            other, other_position = where[first[rows] + step].T
+            differ = (subject[trial[rows]] != subject[other]) & (position[rows] != other_position)
+            if differ.any() and self.n_pairs < PAIR_LIMIT:
+                delay = position[rows] - other_position
+                self.pairs.append(np.stack([trial[rows], other, delay], axis=1)[differ])
+                self.n_pairs += int(differ.sum())
 
     def findings(self) -> Iterator[Finding]:
         """Say which trials of which subjects are copies."""
@@ -151,8 +151,8 @@ class CopyWatch:
         across: list[tuple[int, int]] = []
         within: list[tuple[int, int]] = []
         for a, b in self._verified(pairs):
-            apart = self.data.subject_code[a] != self.data.subject_code[b]
-            (across if apart else within).append((a, b))
+            two_subjects = self.data.subject_code[a] != self.data.subject_code[b]
+            (across if two_subjects else within).append((a, b))
         return across, within
 
     def _overlaps(self) -> list[tuple[int, int]]:

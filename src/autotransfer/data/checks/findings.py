@@ -149,5 +149,5 @@ def _lines(findings: Sequence[Finding], plain: bool = False) -> Iterator[str]:
         for finding in same[:SHOWN]:
             yield finding.message if plain else f"{finding.level} ({name}): {finding.message}"
         if len(same) > SHOWN:
-            rest = dict.fromkeys(s for finding in same[SHOWN:] for s in finding.subjects)
-            yield f"... and {len(same) - SHOWN} more ({name}), subjects {join_some(list(rest))}."
+            subjects = dict.fromkeys(s for finding in same[SHOWN:] for s in finding.subjects)
+            yield f"... and {len(same) - SHOWN} more ({name}), subjects {join_some([*subjects])}."

@@ -36,8 +36,8 @@ class LabelWatch:
         self.data = data
         self.sample = np.arange(data.n_trials)
         if data.n_trials > LABEL_SAMPLE:
-            drawn = np.random.default_rng(0).choice(data.n_trials, LABEL_SAMPLE, replace=False)
-            self.sample = np.sort(drawn)
+            sample = np.random.default_rng(0).choice(data.n_trials, LABEL_SAMPLE, replace=False)
+            self.sample = np.sort(sample)
         self.numbers = np.zeros((2, len(self.sample), data.n_channels), np.float32)
 
     def look(self, start: int, block: Float32) -> None:
@@ -60,9 +60,9 @@ class LabelWatch:
         if len(self.sample) < LABEL_TRIALS or len(np.unique(y)) < 2:
             return
         for numbers, what in zip(self.numbers, ("mean", "variance"), strict=True):
-            told = told_classes(np.nan_to_num(numbers), y, subject) >= LABEL_ACCURACY
-            for channel in np.flatnonzero(told.any(axis=1)):
-                classes = np.flatnonzero(told[channel])
+            separates = told_classes(np.nan_to_num(numbers), y, subject) >= LABEL_ACCURACY
+            for channel in np.flatnonzero(separates.any(axis=1)):
+                classes = np.flatnonzero(separates[channel])
                 names = join_some([data.class_names[k] for k in classes])
                 yield warning(
                     "label-like",

@@ -50,8 +50,8 @@ def _classes(data: SubjectDataset) -> Iterator[Finding]:
     counts = data.counts()
     if len(data.subject_ids) < 2:
         return
-    lonely = (counts > 0).sum(axis=0) == 1
-    for k in np.flatnonzero(lonely):
+    in_one_subject = (counts > 0).sum(axis=0) == 1
+    for k in np.flatnonzero(in_one_subject):
         owner = int(counts[:, k].argmax())
         trials = np.flatnonzero(data.y_code == k)
         yield error(
@@ -63,8 +63,8 @@ def _classes(data: SubjectDataset) -> Iterator[Finding]:
             classes=(data.labels[k].item(),),
             trials=tuple(trials.tolist()),
         )
-    for s in np.flatnonzero((counts[:, ~lonely] == 0).any(axis=1)):
-        missing = np.flatnonzero((counts[s] == 0) & ~lonely)
+    for s in np.flatnonzero((counts[:, ~in_one_subject] == 0).any(axis=1)):
+        missing = np.flatnonzero((counts[s] == 0) & ~in_one_subject)
         yield warning(
             "missing-class",
             f"Subject {data.subject_names[s]} has no trials of class "
