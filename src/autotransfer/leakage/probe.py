@@ -90,9 +90,9 @@ def calibrate(score: Score, inner: Part) -> FittedProbe:
     """
     scores = score(inner)
     # The loss is convex in beta, so it has one minimum in log beta too.
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda log_scale: inner.loss(scores, float(np.exp(log_scale))),
         bounds=(float(np.log(SCALES[0])), float(np.log(SCALES[1]))),
         method="bounded",
     )
-    return FittedProbe(score, float(np.exp(found.x)), float(found.fun))
+    return FittedProbe(score, float(np.exp(minimum.x)), float(minimum.fun))
