@@ -33,12 +33,14 @@ def write_checkpoint(
         Tensors, and what JSON can hold.
     """
     # Cloned, because safetensors refuses tensors that share memory (tied weights).
-    own = {k: v.detach().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()}
+    copies = {
+        k: v.detach().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()
+    }
     header = {"format": FORMAT, "training_hash": training_hash, "state": json.dumps(state)}
-    header["sha256"] = _digest(own, header["state"])
+    header["sha256"] = _digest(copies, header["state"])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_bytes(path, save(own, metadata=header))
+        atomic.write_bytes(path, save(copies, metadata=header))
     except OSError as error:
         raise CheckpointError(
             f"The checkpoint {path} cannot be written ({error}). Give another path, or make room."

@@ -351,12 +351,12 @@ class CensoredClassifier(SignalEstimator):
         autotransfer.training.adapt.adapted : The formula, and its sources.
         """
         trials = self._signals(X)
-        made = copy(self)
-        made.network_ = adapted(
+        personal = copy(self)
+        personal.network_ = adapted(
             self.network_, self.normaliser_, trials, as_count(prior, "prior", least=0)
         )
-        made.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
-        return made
+        personal.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
+        return personal
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Balanced accuracy: the mean over classes of the share recognised."""
@@ -447,8 +447,8 @@ class CensoredClassifier(SignalEstimator):
             Ready to predict.
         """
         documents, tensors = model_folder.read_model(model_folder.as_path(path))
-        loaded: Self = _rebuild(cls, documents, tensors, encoder)
-        return loaded
+        classifier: Self = _rebuild(cls, documents, tensors, encoder)
+        return classifier
 
 
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
@@ -467,35 +467,45 @@ def _rebuild(
             "This model was trained with an encoder of its own, whose code is not in the folder. "
             "Pass it: load(path, encoder=module)."
         )
-    known = set(cls._get_param_names())
+    names = set(cls._get_param_names())
     try:
-        options = {k: v for k, v in dict(model["parameters"]).items() if k in known}
-        made = cls(
+        options = {k: v for k, v in dict(model["parameters"]).items() if k in names}
+        classifier = cls(
             model["measure"],
             encoder=spec,
             encoder_options=model["encoder_options"] or None,
             **options,
         )
-        made.classes_ = labels_from_json(documents["labels"])
-        made.n_channels_, made.n_times_ = int(model["n_channels"]), int(model["n_times"])
-        made.history_, made.best_epoch_ = list(model["history"]), int(model["best_epoch"])
-        shape = (made.n_channels_, made.n_times_)
+        classifier.classes_ = labels_from_json(documents["labels"])
+        classifier.n_channels_, classifier.n_times_ = (
+            int(model["n_channels"]),
+            int(model["n_times"]),
+        )
+        classifier.history_, classifier.best_epoch_ = (
+            list(model["history"]),
+            int(model["best_epoch"]),
+        )
+        shape = (classifier.n_channels_, classifier.n_times_)
         made_with = None if encoder is not None else model.get("encoder_made")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
-            module = make_encoder(spec, *shape, made.sfreq, made_with or made.encoder_options)
-        network = Network(module, len(made.classes_))
+            module = make_encoder(
+                spec, *shape, classifier.sfreq, made_with or classifier.encoder_options
+            )
+        network = Network(module, len(classifier.classes_))
         network.load_state_dict(tensors)
-        made.normaliser_ = Normaliser.from_state(documents["normalisation"])
-        made.normaliser_.transform(np.zeros((1, *shape), np.float32))  # has it these channels?
+        classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
+        classifier.normaliser_.transform(
+            np.zeros((1, *shape), np.float32)
+        )  # has it these channels?
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelFolderError(
             f"The model folder does not fit together ({type(error).__name__}: {reason}). Save or "
             "copy the model again, or give the encoder that it was trained with."
         ) from error
-    made.network_ = network.eval()
-    made.provenance_ = documents["provenance"]
-    made.training_subjects_ = made.provenance_.get("training_subjects", [])
-    made.validation_subjects_ = made.provenance_.get("validation_subjects", [])
-    return made
+    classifier.network_ = network.eval()
+    classifier.provenance_ = documents["provenance"]
+    classifier.training_subjects_ = classifier.provenance_.get("training_subjects", [])
+    classifier.validation_subjects_ = classifier.provenance_.get("validation_subjects", [])
+    return classifier

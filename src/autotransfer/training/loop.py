@@ -181,9 +181,9 @@ def train(
     # Own random stream: fitting leaves the caller's untouched and does not depend on it.
     with torch.random.fork_rng(devices=devices):
         run.resume()
-        with EpochProgress(options.verbose, options.max_epochs) as shown:
+        with EpochProgress(options.verbose, options.max_epochs) as view:
             while not run.progress.done:
-                run.epoch(shown)
+                run.epoch(view)
                 if log is not None:
                     log.epoch(run.progress.history[-1])
     if run.stops_early:
@@ -225,7 +225,7 @@ class _Run:
         self.best: dict[str, Tensor] = {}
         self.stops_early = len(fold.validation) > 0 and options.patience is not None
 
-    def epoch(self, shown: EpochProgress) -> None:
+    def epoch(self, view: EpochProgress) -> None:
         """Train one epoch, validate, decide whether to go on."""
         options, progress = self.options, self.progress
         start = time.perf_counter()
@@ -267,7 +267,7 @@ class _Run:
         if options.checkpoint and (progress.done or number % options.checkpoint_every == 0):
             self.save()
         best = progress.best_loss if len(self.fold.validation) else None
-        shown.epoch(number, entry["task_loss"], best, patience_left)
+        view.epoch(number, entry["task_loss"], best, patience_left)
 
     def _is_done(self) -> bool:
         """Whether the epochs, or the patience, are used up."""
@@ -348,10 +348,10 @@ class _Run:
         """Go on where the checkpoint ends, if there is one."""
         if self.options.checkpoint is None:
             return
-        found = read_checkpoint(self.options.checkpoint, self.options.training_hash)
-        if found is None:
+        content = read_checkpoint(self.options.checkpoint, self.options.training_hash)
+        if content is None:
             return
-        tensors, state = found
+        tensors, state = content
         if state["epoch"] > self.options.max_epochs:
             return  # of a longer training, whose earlier weights are gone
         if state["best_loss"] is None:
@@ -361,8 +361,8 @@ class _Run:
         parts: dict[str, dict[str, Tensor]]
         parts = {"network": {}, "best": {}, "optimiser": {}, "penalty": {}}
         for name, tensor in tensors.items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = tensor
+            part, _, key = name.partition(".")
+            parts[part][key] = tensor
         self.network.load_state_dict(parts["network"])
         self.best = {k: v.to(self.device) for k, v in parts["best"].items()}
         load_optimiser(self.optimiser, parts["optimiser"])

@@ -69,18 +69,18 @@ def encode_trials(
     """
     device = network.head.weight.device
     network.eval()
-    found = []
+    outputs = []
     with torch.inference_mode():
         for start in range(0, len(X), size):
             block = X[start : start + size]
             require_finite(block, start)
             z = network.encode(torch.from_numpy(normaliser.transform(block)).to(device))
-            found.append((network.head(z) if logits else z).cpu().numpy())
-            bad = np.flatnonzero(~np.isfinite(found[-1]).all(1))
+            outputs.append((network.head(z) if logits else z).cpu().numpy())
+            bad = np.flatnonzero(~np.isfinite(outputs[-1]).all(1))
             if len(bad):
                 raise NonFiniteDataError(
                     "The network has no finite answer for trials "
                     f"{join_some((bad + start).tolist())}: "
                     "their values are too large for it. Check the unit of these signals."
                 )
-    return np.concatenate(found)
+    return np.concatenate(outputs)

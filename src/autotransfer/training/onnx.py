@@ -170,8 +170,8 @@ class _Normalise(nn.Module):
         if self.kind == "trial":
             squares = torch.where(moves, deviation.square(), torch.zeros_like(deviation))
             deviation = squares.mean(1, keepdim=True).sqrt()
-        one = torch.ones_like(deviation)
-        return x / torch.where(deviation > 0, deviation, one).float()
+        ones = torch.ones_like(deviation)
+        return x / torch.where(deviation > 0, deviation, ones).float()
 
 
 def _trace(module: nn.Module, n_channels: int, n_times: int, opset: int | None) -> Any:
@@ -217,9 +217,9 @@ def _fixed(layer: MaxNormConv2d) -> nn.Conv2d:
     weight = layer.weight.detach()
     n, share, height, width = weight.shape
     inputs = share * layer.groups
-    made = nn.Conv2d(inputs, n, (height, width), groups=layer.groups, bias=False)
-    made.weight.data = weight.clone()
-    return made
+    conv = nn.Conv2d(inputs, n, (height, width), groups=layer.groups, bias=False)
+    conv.weight.data = weight.clone()
+    return conv
 
 
 def _replace(module: nn.Module, name: str, layer: nn.Module) -> None:

@@ -192,14 +192,14 @@ def find_device(name: str) -> torch.device:
     """Find a device by name; "auto" takes a GPU if there is one."""
     if name not in DEVICES:
         raise SettingError(f"device={name!r} is not known. Choose one of {', '.join(DEVICES)}.")
-    have = {
+    available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
         "cpu": True,
     }
     if name == "auto":
-        name = next(kind for kind, there in have.items() if there)
-    if not have[name]:
+        name = next(kind for kind, usable in available.items() if usable)
+    if not available[name]:
         raise SettingError(f"This machine has no {name} device. Use device='cpu' or 'auto'.")
     return torch.device(name)
 

@@ -97,27 +97,27 @@ class Penalty:
         cells = self.censor.cells(subject, self._label[trials])
         # The critics learn from the same rows: critics that had only seen the batch before made
         # the encoder answer to noise (placebo probe 0.845 instead of 0.646, adversary).
-        self._z = seen = z.detach()
-        found: dict[str, Tensor] = {}
+        self._z = detached = z.detach()
+        readings: dict[str, Tensor] = {}
         for step in range(self.censor.n_critic):
-            loss = self.censor.critic_loss(seen, cells, self._draws)
+            loss = self.censor.critic_loss(detached, cells, self._draws)
             if step == 0:  # the critic has not learnt from this batch yet
-                found = {"critic_loss": loss.detach(), **self.censor.readings()}
+                readings = {"critic_loss": loss.detach(), **self.censor.readings()}
             for parameter in self._parameters:
                 parameter.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             for optimiser in self._optimisers:
                 optimiser.step()
         penalty = self.censor(z, cells, self._draws) if self._censors else 0 * z.sum()
-        self._record.append(found | {"penalty": penalty.detach()})
+        self._record.append(readings | {"penalty": penalty.detach()})
         return self.strength * penalty
 
     def finish(self) -> dict[str, float]:
         """End an epoch: means over its batches, and the spread of the last batch's latents."""
         # A batch of one subject has no reading of a critic that compares subjects.
         names = list(dict.fromkeys(name for entry in self._record for name in entry))
-        found = [[entry[n] for entry in self._record if n in entry] for n in names]
-        means = torch.stack([torch.stack(values).double().mean() for values in found])
+        values_by_name = [[entry[n] for entry in self._record if n in entry] for n in names]
+        means = torch.stack([torch.stack(values).double().mean() for values in values_by_name])
         # The one time in an epoch to wait for a device.
         entry = dict(zip(names, means.tolist(), strict=True))
         assert self._z is not None
@@ -137,8 +137,8 @@ class Penalty:
         """Go on from the state in a checkpoint."""
         parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
-            part, _, rest = name.partition(".")
-            parts.setdefault(part, {})[rest] = tensor
+            part, _, key = name.partition(".")
+            parts.setdefault(part, {})[key] = tensor
         self.censor.load_state_dict(parts.get("censor", {}))
         for i, optimiser in enumerate(self._optimisers):
             load_optimiser(optimiser, parts.get(f"critic{i}", {}))
@@ -161,18 +161,18 @@ def warn_small_cells(penalty: Penalty, batches: Iterable[Index], name: str) -> N
     name : str
         Measure and mode, for the message.
     """
-    least = penalty.censor.measure.smallest_cell
+    smallest_usable = penalty.censor.measure.smallest_cell
     used = rows = 0
     smallest: list[int] = []
     for trials in batches:
         cells = penalty.censor.cells(penalty._subject[trials], penalty._label[trials])
-        used += int(cells.count[cells.count >= least].sum())
+        used += int(cells.count[cells.count >= smallest_usable].sum())
         rows += len(trials)
         smallest.append(int(np.median(cells.count)))
     if rows and used < rows / 2:
         cell = "(subject, class) cell" if cells.given is not None else "subject"
         warnings.warn(
-            f"{name} needs {least} trials of a {cell} in a batch, but typical ones have "
+            f"{name} needs {smallest_usable} trials of a {cell} in a batch, but typical ones have "
             f"{int(np.median(smallest))}: only {used / rows:.0%} of the trials can be censored. "
             "Raise trials_per_subject, or choose a measure or mode that needs fewer.",
             SmallCellWarning,
@@ -182,9 +182,9 @@ def warn_small_cells(penalty: Penalty, batches: Iterable[Index], name: str) -> N
 
 def warn_after(history: History, best_epoch: int) -> None:
     """Warn about what the record of a censored training shows."""
-    kept = history[best_epoch - 1]
+    entry = history[best_epoch - 1]
     for name in ("latent_scale", "z1_scale", "z2_scale"):
-        scale = kept.get(name, 1.0)
+        scale = entry.get(name, 1.0)
         what = {"latent_scale": "latent", "z1_scale": "half z1", "z2_scale": "half z2"}[name]
         if scale < SMALLEST:
             warnings.warn(
@@ -200,7 +200,7 @@ def warn_after(history: History, best_epoch: int) -> None:
                 LatentExplosionWarning,
                 stacklevel=2,
             )
-    if "critic_accuracy" in kept:
+    if "critic_accuracy" in entry:
         # On a scale from 0, a blind guess, to 1, always right.
         skill = [
             (e["critic_accuracy"] - e["critic_chance"]) / max(1 - e["critic_chance"], 1e-9)
@@ -208,11 +208,11 @@ def warn_after(history: History, best_epoch: int) -> None:
             else 0.0
             for e in history
         ]
-        words = f"guessed the subject in {kept['critic_accuracy']:.0%} of the trials"
-    elif "critic_ratio" in kept:
+        words = f"guessed the subject in {entry['critic_accuracy']:.0%} of the trials"
+    elif "critic_ratio" in entry:
         # A ratio of errors of 2 or more under the right label stands for a critic that has won.
         skill = [min(max(e.get("critic_ratio", 1.0) - 1, 0.0), 1.0) for e in history]
-        words = f"had errors {kept['critic_ratio']:.2f} times larger under the right subject"
+        words = f"had errors {entry['critic_ratio']:.2f} times larger under the right subject"
     else:
         return
     if max(skill) < ALIVE:
