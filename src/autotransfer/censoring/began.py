@@ -143,9 +143,9 @@ class BEGAN(Measure):
         self.n_critic = as_count(n_critic, "n_critic")
         self.critic_speed = number("critic_speed", critic_speed, 1e-6)
         self.standardise = switch("standardise", standardise)
-        told = n_subjects if variant == "rest" else 0
+        n_told = n_subjects if variant == "rest" else 0
         hidden = as_count(hidden, "hidden")
-        self.critic = Autoencoder(n_latent, told, n_given, hidden)
+        self.critic = Autoencoder(n_latent, n_told, n_given, hidden)
         self.k: Tensor
         self.register_buffer("k", torch.tensor(first))
         self._last: tuple[Tensor, Tensor] | None = None
@@ -163,8 +163,8 @@ class BEGAN(Measure):
 
     def losses(self, z: Tensor, cells: Cells, draw: Any) -> tuple[Tensor, Tensor] | None:
         """Lzs and Lz of a batch; None if it has no class with two subjects."""
-        own = self._rivals(cells).right
-        if not own.any():
+        right_weight = self._rivals(cells).right
+        if not right_weight.any():
             return None
         label = None
         if self.n_given and cells.given is not None:
@@ -172,32 +172,35 @@ class BEGAN(Measure):
         u = standardise(z) if self.standardise else z
         if draw is None:
             error = self.critic(u, None, label)
-            real = even_weights(cells, own)
+            real = even_weights(cells, right_weight)
         else:
             every = np.arange(len(z)), cells.subject  # under the right labels, then the wrong ones
-            asked = torch.from_numpy(np.concatenate([every, draw[:2]], 1))
-            rows, subject = asked.to(z.device, non_blocking=True).unbind()
+            queries = torch.from_numpy(np.concatenate([every, draw[:2]], 1))
+            rows, subject = queries.to(z.device, non_blocking=True).unbind()
             error = self.critic(u, subject, label, rows)
-            own, real = np.append(own, 0 * draw[2]), np.append(0 * own, draw[2])
-        weight = torch.from_numpy(np.array([own, real])).to(z, non_blocking=True)
+            right_weight, real = (
+                np.append(right_weight, 0 * draw[2]),
+                np.append(0 * right_weight, draw[2]),
+            )
+        weight = torch.from_numpy(np.array([right_weight, real])).to(z, non_blocking=True)
         right, mean = (weight @ error).unbind()
         if self.variant == "abs":
-            right = mean + _deviation(error, cells, own)
+            right = mean + _deviation(error, cells, right_weight)
         return right, mean
 
     def _penalty(self, losses: tuple[Tensor, Tensor]) -> Tensor:
         """Penalty of the encoder."""
-        own, real = losses
+        right, mean = losses
         if self.form == "ratio":
-            return _log_ratio(own, real)
+            return _log_ratio(right, mean)
         if self.form == "balanced":
-            return (own - self.balance * real) / real.detach().clamp(min=1e-12)
-        return own - real if self.form == "difference" else own
+            return (right - self.balance * mean) / mean.detach().clamp(min=1e-12)
+        return right - mean if self.form == "difference" else right
 
     def _aim(self, losses: tuple[Tensor, Tensor]) -> Tensor:
         """Loss of the critic."""
-        own, real = losses
-        return real - self.k * (_log_ratio(own, real) if self._relative else own)
+        right, mean = losses
+        return mean - self.k * (_log_ratio(right, mean) if self._relative else right)
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """How much better the autoencoder does under wrong labels (see `Measure.censor`)."""
@@ -219,9 +222,9 @@ class BEGAN(Measure):
         if losses is None:
             return 0 * self.critic.out.bias.sum()  # attached, so that a step can be taken
         loss = self._aim(losses)
-        own, real = (v.detach() for v in losses)
-        ratio = own / real.clamp(min=1e-12)
-        gap = self.gamma - ratio if self._relative else self.gamma * real - own
+        right, mean = (v.detach() for v in losses)
+        ratio = right / mean.clamp(min=1e-12)
+        gap = self.gamma - ratio if self._relative else self.gamma * mean - right
         # A new tensor: the graph of the loss still holds the old one.
         self.k = (self.k + self.beta * gap).clamp(0, 1)
         self._last = ratio, self.k
@@ -232,11 +235,11 @@ class BEGAN(Measure):
         return {} if self._last is None else {"critic_ratio": self._last[0], "k": self._last[1]}
 
 
-def _log_ratio(own: Tensor, real: Tensor) -> Tensor:
-    return torch.log(own.clamp(min=1e-12) / real.clamp(min=1e-12))
+def _log_ratio(right: Tensor, mean: Tensor) -> Tensor:
+    return torch.log(right.clamp(min=1e-12) / mean.clamp(min=1e-12))
 
 
-def _deviation(error: Tensor, cells: Cells, own: Floats) -> Tensor:
+def _deviation(error: Tensor, cells: Cells, weight: Floats) -> Tensor:
     """Mean over subjects of |L_m - L|, within a class, then over classes with two subjects."""
     cell = torch.from_numpy(cells.cell).to(error.device)
     count = torch.from_numpy(cells.count).to(error)
@@ -244,6 +247,6 @@ def _deviation(error: Tensor, cells: Cells, own: Floats) -> Tensor:
     sums = error.new_zeros(len(cells.count)).index_add(0, cell, error)
     total = error.new_zeros(cells.n_strata).index_add(0, stratum, sums)
     size = error.new_zeros(cells.n_strata).index_add(0, stratum, count)
-    share = np.bincount(cells.cell, own, len(cells.count))
+    share = np.bincount(cells.cell, weight, len(cells.count))
     gap = (sums / count - (total / size)[stratum]).abs()
     return (gap * torch.from_numpy(share).to(error)).sum()

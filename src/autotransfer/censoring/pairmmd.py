@@ -73,16 +73,16 @@ class PairMMD(KernelMeasure):
             return None
         people = np.unique(cells.person[cells.count >= 2])
         n = int(cells.person.max(initial=-1)) + 1
-        chosen = np.zeros((n, n), bool)
+        pairs = np.zeros((n, n), bool)
         if self.pairs == "clique":
             order = torch.randperm(len(people), generator=generator).numpy()
-            some = people[order[: self.d]]
-            chosen[np.ix_(some, some)] = True
-            return chosen
+            clique = people[order[: self.d]]
+            pairs[np.ix_(clique, clique)] = True
+            return pairs
         first, second = np.triu_indices(len(people), 1)
-        drawn = torch.rand(len(first), generator=generator, dtype=torch.float64).numpy() < self.b
-        chosen[people[first[drawn]], people[second[drawn]]] = True
-        return chosen | chosen.T
+        hits = torch.rand(len(first), generator=generator, dtype=torch.float64).numpy() < self.b
+        pairs[people[first[hits]], people[second[hits]]] = True
+        return pairs | pairs.T
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Average MMD² of the chosen pairs (see `Measure.censor`)."""
