@@ -136,16 +136,16 @@ def _numbers(labels: Any) -> Ints:
     """Whole numbers (N,) from a tensor or array."""
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu().numpy()
-    found = np.asarray(labels)
-    if found.ndim != 1 or found.dtype.kind not in "iub":
+    numbers = np.asarray(labels)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iub":
         raise ShapeError(
             "Subjects and labels of a batch must be whole numbers, one a row; these are of shape "
-            f"{found.shape} and type {found.dtype}."
+            f"{numbers.shape} and type {numbers.dtype}."
         )
-    return found.astype(np.intp, copy=False)
+    return numbers.astype(np.intp, copy=False)
 
 
 def _unique(values: Ints) -> tuple[Ints, Ints, Ints]:
     """Distinct values, position of each row's value among them, counts."""
-    found, position, count = np.unique(values, return_inverse=True, return_counts=True)
-    return found, position, count
+    distinct, position, count = np.unique(values, return_inverse=True, return_counts=True)
+    return distinct, position, count

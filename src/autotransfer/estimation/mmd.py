@@ -163,12 +163,12 @@ def kernel_average(
 def check_scales(scales: Sequence[float]) -> tuple[float, ...]:
     """Check multiples of a length scale: positive numbers, one at least."""
     try:
-        found = tuple(float(scale) for scale in scales)
+        numbers = tuple(float(scale) for scale in scales)
     except (TypeError, ValueError):
-        found = ()
-    if not found or not all(0 < scale < float("inf") for scale in found):
+        numbers = ()
+    if not numbers or not all(0 < scale < float("inf") for scale in numbers):
         raise SettingError(f"scales must be positive numbers, one at least, not {scales!r}.")
-    return found
+    return numbers
 
 
 def block_sums(kernel: Tensor, cells: Cells) -> Tensor:

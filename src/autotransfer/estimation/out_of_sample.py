@@ -57,8 +57,8 @@ def stein_at(fit: Fit, gamma: float) -> Tensor:
     """
     eta = fit.k.shape[-1] ** 2 * gamma
     a = solve_shifted(fit.k, fit.k_q.mT, eta).mT
-    own = 1 + eta - (a * fit.k_q).sum(-1, keepdim=True)
-    return (a @ fit.h - fit.pull(1 + a)) / own
+    divisor = 1 + eta - (a * fit.k_q).sum(-1, keepdim=True)
+    return (a @ fit.h - fit.pull(1 + a)) / divisor
 
 
 def ssge_at(fit: Fit, ratio: float) -> Tensor:
@@ -155,8 +155,8 @@ def score_at(
     x, query = x - mean, query.detach() - mean
 
     def pull(factors: Tensor) -> Tensor:
-        held = factors * weights
-        return held.sum(-1, keepdim=True) * query - held @ x
+        weighted = factors * weights
+        return weighted.sum(-1, keepdim=True) * query - weighted @ x
 
     h = weighted_differences(k_of.weights(k, scale), x)
     fit = Fit(k, h, k_q, pull(torch.ones_like(k_q)), pull)
