@@ -201,14 +201,14 @@ class AutoTransfer(SignalEstimator):
             procedure = Procedure(
                 options, shared.hash, folder, ledger, start, show, driver, bool(self.portraits)
             )
-            choice, scored, plan = procedure.run()
+            choice, scores, plan = procedure.run()
             entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]
         self.choice_, self.plan_, self.run_ = choice, plan, folder.path
-        self.candidates_ = results.candidate_table(choice, scored)
+        self.candidates_ = results.candidate_table(choice, scores)
         self.trials_ = trial_table(entries)
         folder.write_table(folder.trials, self.trials_)
         folder.write_table(folder.candidates, self.candidates_)
-        summary = results.summary(choice, scored, plan, entries)
+        summary = results.summary(choice, scores, plan, entries)
         folder.write_results(summary)
         if self.classifier is not None and self.classifier.log is not None:
             write_tensorboard(folder.path, self.classifier.log, storage=self.storage)
@@ -227,11 +227,11 @@ class AutoTransfer(SignalEstimator):
         A few training steps of every kind of setting are timed; no trial is run and nothing is
         written.
         """
-        (found,) = self.forecast(X, y, subject, budgets=[self.budget])
-        if found.plan is None:
-            raise BudgetError(found.words)
-        print(found)
-        return found.plan
+        (cost,) = self.forecast(X, y, subject, budgets=[self.budget])
+        if cost.plan is None:
+            raise BudgetError(cost.words)
+        print(cost)
+        return cost.plan
 
     def forecast(
         self, X: Any, y: Any, subject: Any = None, *, budgets: Sequence[Any] = (None,)
@@ -246,9 +246,9 @@ class AutoTransfer(SignalEstimator):
             Times, as for `budget`; None for a run without one.
         """
         shared = shared_of(self, X, y, subject)
-        given = [None if budget is None else parse_budget(budget) for budget in budgets]
+        seconds = [None if budget is None else parse_budget(budget) for budget in budgets]
         starter, show = self._starter(shared, None), RunProgress(bool(self.verbose))
-        return forecast(shared, run_options_of(self, shared.problem), starter, show, given)
+        return forecast(shared, run_options_of(self, shared.problem), starter, show, seconds)
 
     def _about(self, problem: Problem, space: Space) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""
