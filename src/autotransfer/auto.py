@@ -98,7 +98,7 @@ class AutoTransfer(SignalEstimator):
     random_state : int
         Seed of everything.
     verbose : bool
-        RunProgress progress with the time left.
+        Show progress with the time left.
 
     Attributes
     ----------
@@ -148,26 +148,13 @@ class AutoTransfer(SignalEstimator):
         random_state: int = 0,
         verbose: bool = True,
     ) -> None:
-        self.budget = budget
-        self.out = out
-        self.classifier = classifier
-        self.space = space
-        self.strategy = strategy
-        self.n_settings = n_settings
-        self.prune = prune
-        self.keep = keep
-        self.n_folds = n_folds
-        self.n_seeds = n_seeds
-        self.search_folds = search_folds
-        self.rule = rule
-        self.portraits = portraits
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.engine_options = engine_options
-        self.storage = storage
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        self.budget, self.out, self.classifier, self.space = budget, out, classifier, space
+        self.strategy, self.n_settings, self.prune, self.keep = strategy, n_settings, prune, keep
+        self.n_folds, self.n_seeds, self.search_folds = n_folds, n_seeds, search_folds
+        self.rule, self.portraits = rule, portraits
+        self.engine, self.n_jobs, self.engine_options = engine, n_jobs, engine_options
+        self.storage, self.time_limit = storage, time_limit
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Search, cross-validate, select and refit; or go on with a run that was stopped.

@@ -34,11 +34,7 @@ class PairMMD(KernelMeasure):
         Probability of a pair, for "bernoulli".
     d : int
         Subjects of the clique, for "clique"; at least 2.
-    length_scale : {"median", "tsne"} or float
-        As for `MMD`.
-    scales : sequence of float
-        As for `MMD`.
-    detach_length_scale : bool
+    length_scale, scales, detach_length_scale : object
         As for `MMD`.
 
     Notes
@@ -75,8 +71,7 @@ class PairMMD(KernelMeasure):
         n = int(cells.person.max(initial=-1)) + 1
         pairs = np.zeros((n, n), bool)
         if self.pairs == "clique":
-            order = torch.randperm(len(people), generator=generator).numpy()
-            clique = people[order[: self.d]]
+            clique = people[torch.randperm(len(people), generator=generator).numpy()[: self.d]]
             pairs[np.ix_(clique, clique)] = True
             return pairs
         first, second = np.triu_indices(len(people), 1)

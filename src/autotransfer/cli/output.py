@@ -23,8 +23,8 @@ LOG_WIDTH = 200
 
 def console() -> Console:
     """Make the console of results: stdout."""
-    terminal = sys.stdout.isatty()
-    return Console(width=None if terminal else LOG_WIDTH, highlight=False, markup=False)
+    width = None if sys.stdout.isatty() else LOG_WIDTH
+    return Console(width=width, highlight=False, markup=False)
 
 
 def frame(out: Console) -> box.Box:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Array = npt.NDArray[Any]
 Float32 = npt.NDArray[np.float32]
 Index = npt.NDArray[np.intp]
 

@@ -151,8 +151,7 @@ def require_finite(block: npt.NDArray[Any], start: int = 0, subject: Labels | No
         if np.isfinite(np.dot(flat, flat)):
             return
     limit = np.finfo(np.float32).max / block.shape[2]
-    finite = np.isfinite(block)
-    trials, channels = np.nonzero(~finite.all(2))
+    trials, channels = np.nonzero(~np.isfinite(block).all(2))
     what, advice = "NaN or infinite values", "mend the signals first"
     if not len(trials):
         trials, channels = np.nonzero((np.abs(block) > limit).any(2))

@@ -13,18 +13,16 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from autotransfer.data.trials import Array
 from autotransfer.data.validate import as_count
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
 from autotransfer.errors import KernelLengthWarning, SettingError, ShapeError, WindowTooShortError
-
-Array = npt.NDArray[Any]
 
 PAPER_RATE, PAPER_LENGTH = 128.0, 64
 """Sampling rate (Hz) for which EEGNet's lengths were chosen, and its temporal filters' length."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-Array = npt.NDArray[Any]
+from autotransfer.data.trials import Array
 
 BLOCK = 128
 """Time points in a block of pooling: one product up to here. Longer blocks multiply more zeros: 512

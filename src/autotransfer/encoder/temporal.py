@@ -8,15 +8,13 @@ time, and only the part of the matrix near the band is multiplied.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from numpy.lib.stride_tricks import as_strided
 from torch import Tensor
 
-Array = npt.NDArray[Any]
+from autotransfer.data.trials import Array
 
 BLOCK = 40
 """Least number of outputs in a block.
@@ -61,13 +59,10 @@ class TemporalConv:
         blocks = []
         for start, stop in pairwise(self.n_out * i // n for i in range(n + 1)):
             origin = start - self.padding
-            first, last = (
-                max(0, origin),
-                min(self.n_times, stop + self.kernel_length - 1 + origin - start),
-            )
-            blocks.append(
-                (slice(start, stop), slice(first, last), slice(first - origin, last - origin))
-            )
+            first = max(0, origin)
+            last = min(self.n_times, stop - self.padding + self.kernel_length - 1)
+            columns = slice(first - origin, last - origin)
+            blocks.append((slice(start, stop), slice(first, last), columns))
         return blocks
 
     def _matrix(self, role: str, dtype: torch.dtype) -> tuple[Tensor, Array]:
@@ -79,12 +74,9 @@ class TemporalConv:
             with torch.inference_mode(False):
                 matrix = torch.zeros(self.n_filters, rows, width, dtype=dtype)
             array = matrix.numpy()
-            itemsize = array.itemsize
-            band = as_strided(
-                array,
-                (self.n_filters, rows, self.kernel_length),
-                (rows * width * itemsize, (width + 1) * itemsize, itemsize),
-            )
+            size = array.itemsize
+            strides = (rows * width * size, (width + 1) * size, size)
+            band = as_strided(array, (self.n_filters, rows, self.kernel_length), strides)
             entry = self._matrices[role, dtype] = (matrix, band)
         return entry
 

@@ -78,8 +78,7 @@ class Cells:
         people, person, _ = _unique(s)
         width = max(len(people), 1)
         key, cell, count = _unique(c * width + person)
-        stratum = _unique(key // width)[1]
-        return cls(s, c, cell, count, stratum, key % width)
+        return cls(s, c, cell, count, _unique(key // width)[1], key % width)
 
     @property
     def n_strata(self) -> int:
@@ -124,8 +123,7 @@ class Cells:
             Which are rows and not padding.
         """
         count = self.count[chosen]
-        width = int(count.max(initial=0))
-        mask = np.arange(width) < count[:, None]
+        mask = np.arange(int(count.max(initial=0))) < count[:, None]
         rows = np.zeros(mask.shape, np.intp)
         order = np.argsort(self.cell, kind="stable")
         rows[mask] = order[chosen[self.cell[order]]]

@@ -134,8 +134,7 @@ def nu_iterates(product: Callable[[Tensor], Tensor], zeta: Tensor, gamma: float)
     before, now = torch.zeros_like(zeta), zeta * nu_weights(1)[1]
     for t in range(2, steps(math.sqrt(gamma)) + 1):
         u, w = nu_weights(t)
-        later = torch.lerp(before, now, 1 + u).add_(zeta - product(now), alpha=w)
-        before, now = now, later
+        before, now = now, torch.lerp(before, now, 1 + u).add_(zeta - product(now), alpha=w)
     return now
 
 

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from autotransfer.data.trials import Array
 from autotransfer.estimation.length_scale import median_slope
-
-Array = npt.NDArray[Any]
 
 
 def gaussian_sum(

@@ -12,17 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from autotransfer.data.trials import Array
 from autotransfer.errors import SettingError, join_some
 from autotransfer.estimation.perplexity import precisions
 
 LengthScale = str | float
 """A name in `LENGTH_SCALES`, or the length itself."""
-
-Array = npt.NDArray[Any]
 
 
 def median_beta(d2: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -106,8 +106,7 @@ def usable_pairs(cells: Cells, chosen: np.ndarray | None = None) -> Floats:
     keep[np.diag_indices_from(keep)] = False
     if chosen is not None:
         keep &= chosen[np.ix_(cells.person, cells.person)]
-    per_cell = keep.sum(1).astype(np.float64)
-    total = np.bincount(cells.stratum, per_cell, cells.n_strata)
+    total = np.bincount(cells.stratum, keep.sum(1).astype(np.float64), cells.n_strata)
     n = np.count_nonzero(total)
     # `total` counts every pair twice, and the two places share one weight.
     weight: Floats = keep * (2 / np.where(total > 0, total * n, 1.0))[cells.stratum][:, None]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from autotransfer.estimation.cells import Floats
 
 _TOLERANCE = 1e-9  # of the entropy, in nats; the last Newton step is usually far below it
 _MOST_STEPS = 100

@@ -104,8 +104,7 @@ def make_units(
     )
     # Recordings of each subject, counted from 0; a subject's only one is cut into blocks.
     pairs, unit = np.unique(np.c_[codes, recordings], axis=0, return_inverse=True)
-    starts = np.searchsorted(pairs[:, 0], np.arange(len(ids)))
-    unit = unit.reshape(-1) - starts[codes]
+    unit = unit.reshape(-1) - np.searchsorted(pairs[:, 0], np.arange(len(ids)))[codes]
     single = np.bincount(pairs[:, 0]) == 1
     if recording is not None and single.any():
         warnings.warn(

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from autotransfer.data.trials import Array
 from autotransfer.data.validate import as_count, as_labels, as_seed
 from autotransfer.errors import (
     DtypeError,
@@ -28,8 +28,6 @@ from autotransfer.leakage.probe import Floats
 from autotransfer.leakage.probes import PROBES
 from autotransfer.leakage.result import Estimate, Leakage, ProbeScore
 from autotransfer.leakage.scores import bootstrap, reach, score_units
-
-Array = npt.NDArray[Any]
 
 
 def measure_leakage(

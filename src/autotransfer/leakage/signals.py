@@ -10,9 +10,8 @@ import numpy.typing as npt
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.trials import CHUNK_BYTES, Index
 from autotransfer.leakage import measure_leakage
+from autotransfer.leakage.probe import Floats
 from autotransfer.leakage.result import Leakage
-
-Floats = npt.NDArray[np.float64]
 
 MAX_TRIALS, MAX_SUBJECTS = 2000, 40
 OCTAVES = 5

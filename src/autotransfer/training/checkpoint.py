@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,21 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Put back what `optimiser_tensors` gave."""
-    entries: dict[int, dict[str, Any]] = {}
-    for name, tensor in tensors.items():
-        i, _, key = name.partition(".")
-        entries.setdefault(int(i), {})[key] = tensor
+    entries = {int(i): entry for i, entry in by_prefix(tensors).items()}
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": entries, "param_groups": groups})
+
+
+def by_prefix(tensors: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Group tensors by what stands before the first dot of their names; other prefixes are empty.
+
+    Examples
+    --------
+    >>> by_prefix({"a.x": torch.tensor(1), "a.y.z": torch.tensor(2)})["a"].keys()
+    dict_keys(['x', 'y.z'])
+    """
+    parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in tensors.items():
+        prefix, _, key = name.partition(".")
+        parts[prefix][key] = tensor
+    return parts

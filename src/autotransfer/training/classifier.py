@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +17,7 @@ from torch import Tensor
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
-from autotransfer.data.trials import TrialArray
+from autotransfer.data.trials import Array, TrialArray
 from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import (
@@ -38,8 +37,6 @@ from autotransfer.training.loop import Progress
 from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network, encode_trials
 from autotransfer.training.options import TrainingOptions, as_random_seed, versions
-
-Array = npt.NDArray[Any]
 
 
 class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -175,29 +172,17 @@ class CensoredClassifier(SignalEstimator):
         memory_budget: int = 4 * 2**30,
         verbose: bool = True,
     ) -> None:
-        self.measure = measure
-        self.mode = mode
-        self.strength = strength
-        self.measure_options = measure_options
-        self.warmup_epochs = warmup_epochs
-        self.encoder = encoder
-        self.encoder_options = encoder_options
-        self.sfreq = sfreq
-        self.normalise = normalise
-        self.validation = validation
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_epochs = max_epochs
-        self.patience = patience
+        self.measure, self.mode, self.strength = measure, mode, strength
+        self.measure_options, self.warmup_epochs = measure_options, warmup_epochs
+        self.encoder, self.encoder_options = encoder, encoder_options
+        self.sfreq, self.normalise, self.validation = sfreq, normalise, validation
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.max_epochs, self.patience = max_epochs, patience
         self.subjects_per_batch = subjects_per_batch
         self.trials_per_subject = trials_per_subject
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.log = log
-        self.memory_budget = memory_budget
-        self.verbose = verbose
+        self.random_state, self.device = random_state, device
+        self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
+        self.log, self.memory_budget, self.verbose = log, memory_budget, verbose
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Train on the trials of many people.

@@ -22,6 +22,7 @@ from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
 from autotransfer.errors import NonFiniteLossError, join_some
 from autotransfer.training.checkpoint import (
+    by_prefix,
     load_optimiser,
     optimiser_tensors,
     read_checkpoint,
@@ -176,7 +177,8 @@ def train(
     Progress
         With the history, one entry an epoch.
     """
-    run = _Run(network, feed, fold, batches, y, weights, options, penalty)
+    labels, shares = torch.from_numpy(np.asarray(y, np.int64)), torch.from_numpy(weights)
+    run = _Run(network, feed, fold, batches, labels, shares, options, penalty)
     devices = [run.device] if run.device.type == "cuda" else []
     # Own random stream: fitting leaves the caller's untouched and does not depend on it.
     with torch.random.fork_rng(devices=devices):
@@ -194,36 +196,29 @@ def train(
     return run.progress
 
 
+@dataclass
 class _Run:
     """The state of one training."""
 
-    def __init__(
-        self,
-        network: Network,
-        feed: Feed,
-        fold: Fold,
-        batches: SubjectBatches,
-        y: npt.NDArray[np.intp],
-        weights: npt.NDArray[np.float64],
-        options: LoopOptions,
-        penalty: Penalty | None,
-    ) -> None:
-        self.penalty = penalty
-        self.network, self.feed, self.fold, self.batches = network, feed, fold, batches
-        self.options = options
-        first = next(network.parameters())
-        self.device = first.device
-        self.y = torch.from_numpy(np.asarray(y, np.int64))
-        self.weights = torch.as_tensor(weights, dtype=first.dtype, device=self.device)
+    network: Network
+    feed: Feed
+    fold: Fold
+    batches: SubjectBatches
+    y: Tensor
+    weights: Tensor
+    options: LoopOptions
+    penalty: Penalty | None
+    progress: Progress = field(default_factory=Progress)
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        options, parameters = self.options, list(self.network.parameters())
+        self.device = parameters[0].device
+        self.weights = self.weights.to(parameters[0])
         self.optimiser = torch.optim.AdamW(
-            network.parameters(),
-            lr=options.learning_rate,
-            weight_decay=options.weight_decay,
-            fused=True,
+            parameters, lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
         )
-        self.progress = Progress()
-        self.best: dict[str, Tensor] = {}
-        self.stops_early = len(fold.validation) > 0 and options.patience is not None
+        self.stops_early = len(self.fold.validation) > 0 and options.patience is not None
 
     def epoch(self, view: EpochProgress) -> None:
         """Train one epoch, validate, decide whether to go on."""
@@ -349,20 +344,14 @@ class _Run:
         if self.options.checkpoint is None:
             return
         content = read_checkpoint(self.options.checkpoint, self.options.training_hash)
-        if content is None:
-            return
+        if content is None or content[1]["epoch"] > self.options.max_epochs:
+            return  # none, or of a longer training, whose earlier weights are gone
         tensors, state = content
-        if state["epoch"] > self.options.max_epochs:
-            return  # of a longer training, whose earlier weights are gone
         if state["best_loss"] is None:
             state["best_loss"] = math.inf
         self.progress = Progress(**state)
         self.progress.done = self._is_done()  # there may be more epochs to go now
-        parts: dict[str, dict[str, Tensor]]
-        parts = {"network": {}, "best": {}, "optimiser": {}, "penalty": {}}
-        for name, tensor in tensors.items():
-            part, _, key = name.partition(".")
-            parts[part][key] = tensor
+        parts = by_prefix(tensors)
         self.network.load_state_dict(parts["network"])
         self.best = {k: v.to(self.device) for k, v in parts["best"].items()}
         load_optimiser(self.optimiser, parts["optimiser"])

@@ -139,8 +139,7 @@ class TrainingOptions:
         if trials is None:
             cell = 1 if self.measure is None else lookup_measure(self.measure).good_cell
             trials = max(TRIALS, cell * (n_classes if self.mode == "conditional" else 1))
-        subjects = self.subjects_per_batch
-        return int(subjects or max(4, min(SUBJECTS, 128 // trials))), int(trials)
+        return int(self.subjects_per_batch or max(4, min(SUBJECTS, 128 // trials))), int(trials)
 
     def epochs(self, n_trials: int) -> int:
         """Epochs at most: as given, or as many as make about 1000 steps over so many trials.

@@ -21,7 +21,7 @@ from autotransfer.errors import (
     SmallCellWarning,
     SubjectLeakageError,
 )
-from autotransfer.training.checkpoint import load_optimiser, optimiser_tensors
+from autotransfer.training.checkpoint import by_prefix, load_optimiser, optimiser_tensors
 
 History = Sequence[dict[str, float]]
 
@@ -135,13 +135,10 @@ class Penalty:
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from the state in a checkpoint."""
-        parts: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            part, _, key = name.partition(".")
-            parts.setdefault(part, {})[key] = tensor
-        self.censor.load_state_dict(parts.get("censor", {}))
+        parts = by_prefix(tensors)
+        self.censor.load_state_dict(parts["censor"])
         for i, optimiser in enumerate(self._optimisers):
-            load_optimiser(optimiser, parts.get(f"critic{i}", {}))
+            load_optimiser(optimiser, parts[f"critic{i}"])
 
 
 def _scale(z: Tensor) -> float:
@@ -182,24 +179,16 @@ def warn_small_cells(penalty: Penalty, batches: Iterable[Index], name: str) -> N
 
 def warn_after(history: History, best_epoch: int) -> None:
     """Warn about what the record of a censored training shows."""
-    entry = history[best_epoch - 1]
+    entry, when = history[best_epoch - 1], f"in epoch {best_epoch}, whose weights were kept"
     for name in ("latent_scale", "z1_scale", "z2_scale"):
         scale = entry.get(name, 1.0)
         what = {"latent_scale": "latent", "z1_scale": "half z1", "z2_scale": "half z2"}[name]
         if scale < SMALLEST:
-            warnings.warn(
-                f"The {what} has collapsed: its spread is {scale:.2g} in epoch {best_epoch}, whose "
-                "weights were kept. Lower the strength.",
-                LatentCollapseWarning,
-                stacklevel=2,
-            )
+            text = f"The {what} has collapsed: its spread is {scale:.2g} {when}."
+            warnings.warn(f"{text} Lower the strength.", LatentCollapseWarning, stacklevel=2)
         elif scale > LARGEST:
-            warnings.warn(
-                f"The {what} has exploded: its spread is {scale:.3g} in epoch {best_epoch}, whose "
-                "weights were kept. Lower the strength or the learning rate.",
-                LatentExplosionWarning,
-                stacklevel=2,
-            )
+            text = f"The {what} has exploded: its spread is {scale:.3g} {when}. Lower the strength"
+            warnings.warn(f"{text} or the learning rate.", LatentExplosionWarning, stacklevel=2)
     if "critic_accuracy" in entry:
         # On a scale from 0, a blind guess, to 1, always right.
         skill = [
@@ -225,8 +214,8 @@ def warn_after(history: History, best_epoch: int) -> None:
         )
     if skill[best_epoch - 1] > WON:
         warnings.warn(
-            f"The critic won: in epoch {best_epoch}, whose weights were kept, it {words}. The "
-            "latent is not censored. Raise the strength, or train for longer.",
+            f"The critic won: {when}, it {words}. The latent is not censored. Raise the strength, "
+            "or train for longer.",
             CriticWinsWarning,
             stacklevel=2,
         )

@@ -62,10 +62,8 @@ class RangeWatch:
         np.minimum.at(self.bottom, subject, np.where(usable, low, np.inf))
         for edge, rail in ((high, self.top), (low, self.bottom)):
             # Rails only move outwards: what is inside now is no rail at the end either.
-            at_rail = usable & (edge == rail[subject]) & (edge != 0)
-            trial, channel = np.nonzero(at_rail)
-            rows = block[trial, channel]
-            piled = _piled(rows, edge[trial, channel])
+            trial, channel = np.nonzero(usable & (edge == rail[subject]) & (edge != 0))
+            piled = _piled(block[trial, channel], edge[trial, channel])
             self.suspects += zip(
                 (trial[piled] + start).tolist(),
                 channel[piled].tolist(),
@@ -130,8 +128,7 @@ class RangeWatch:
 
 def _piled(rows: Float32, edge: Float32) -> npt.NDArray[np.bool_]:
     """Tell which rows pile up at their extreme value; see `RangeWatch` for the rule."""
-    at_edge = rows == edge[:, None]
-    count = np.count_nonzero(at_edge, axis=1)
+    count = np.count_nonzero(rows == edge[:, None], axis=1)
     piled: npt.NDArray[np.bool_] = count >= np.maximum(3, CLIPPED_SHARE * rows.shape[1])
     for i in np.flatnonzero(piled):
         values, counts = np.unique(np.abs(rows[i] - edge[i]), return_counts=True)

@@ -97,5 +97,4 @@ def _datasets() -> dict[str, Any]:
         if inspect.isclass(member) and issubclass(member, BaseDataset)
     }
     names = [row.name.partition(":")[2] for row in catalogue() if row.name.startswith("moabb:")]
-    first = {name: classes[name] for name in names if name in classes}
-    return first | classes
+    return {name: classes[name] for name in names if name in classes} | classes
