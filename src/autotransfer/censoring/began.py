@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autotransfer.censoring.critic import SubjectTable, columns, frozen, standardise
-from autotransfer.censoring.measure import Measure, choose, number, switch
+from autotransfer.censoring.measure import Measure, by_mode, choose, number, switch
 from autotransfer.censoring.rivals import Rivals, even_weights
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells, Floats
@@ -102,11 +102,7 @@ class BEGAN(Measure):
     arXiv:1703.10717.
     """
 
-    strength: ClassVar[dict[str, float]] = {
-        "marginal": 0.05,
-        "conditional": 0.05,
-        "complementary": 0.1,
-    }
+    strength: ClassVar[dict[str, float]] = by_mode(0.05, 0.05, 0.1)
 
     def __init__(
         self,
@@ -129,11 +125,8 @@ class BEGAN(Measure):
         super().__init__(n_latent, n_subjects, n_given)
         self.variant = choose("variant", variant, ("rest", "abs", "literal"))
         literal = variant == "literal"
-        self.form = choose(
-            "form",
-            form or ("paper" if literal else "balanced"),
-            ("balanced", "ratio", "difference", "paper"),
-        )
+        form = form or ("paper" if literal else "balanced")
+        self.form = choose("form", form, ("balanced", "ratio", "difference", "paper"))
         self._relative = self.form in ("balanced", "ratio")
         self.balance = number("balance", balance, 0)
         self.gamma = number("gamma", gamma, 0) if gamma is not None else (0.5 if literal else 1.25)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autotransfer.censoring.measure import Measure, choose, number, switch
+from autotransfer.censoring.measure import Measure, by_mode, choose, number, switch
 from autotransfer.data.validate import as_count
 from autotransfer.errors import SettingError
 from autotransfer.estimation.cells import Cells, Floats, Ints
@@ -74,11 +74,7 @@ class MIGE(Measure):
     Wen et al., Mutual information gradient estimation for representation learning, ICLR 2020.
     """
 
-    strength: ClassVar[dict[str, float]] = {
-        "marginal": 0.3,
-        "conditional": 0.05,
-        "complementary": 0.03,
-    }
+    strength: ClassVar[dict[str, float]] = by_mode(0.3, 0.05, 0.03)
     good_cell: ClassVar[int] = 6
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autotransfer.censoring.measure import choose, number
+from autotransfer.censoring.measure import by_mode, choose, number
 from autotransfer.censoring.mmd import SCALES, KernelMeasure
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells
@@ -44,7 +44,7 @@ class PairMMD(KernelMeasure):
     docs/corrections.md (E9, E11).
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 5, "conditional": 5, "complementary": 1}
+    strength: ClassVar[dict[str, float]] = by_mode(5, 5, 1)
 
     def __init__(
         self,

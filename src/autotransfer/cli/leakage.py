@@ -77,18 +77,17 @@ def leak(
 
 def print_leakage(leakages: dict[str, Leakage]) -> None:
     """Print what parts of a latent give away."""
-    rows = []
-    for part, leakage in leakages.items():
-        for probe, score in [*leakage.probes.items(), ("best", leakage.best)]:
-            rows.append(
-                {
-                    "latent": part,
-                    "probe": probe,
-                    "accuracy": str(score.accuracy),
-                    "chance": leakage.chance,
-                    "nats, at least": str(score.bound),
-                }
-            )
+    rows = [
+        {
+            "latent": part,
+            "probe": probe,
+            "accuracy": str(score.accuracy),
+            "chance": leakage.chance,
+            "nats, at least": str(score.bound),
+        }
+        for part, leakage in leakages.items()
+        for probe, score in [*leakage.probes.items(), ("best", leakage.best)]
+    ]
     first = next(iter(leakages.values()))
     beyond = " beyond the label" if first.conditional else ""
     print_table(rows, f"What the latent tells about {len(first.subjects)} subjects{beyond}")

@@ -169,9 +169,7 @@ class Normaliser:
             except (KeyError, TypeError, ValueError):
                 mean, std = np.zeros(0), np.zeros(0)
             fine = mean.ndim == 1 and mean.shape == std.shape and mean.size > 0
-            if not (
-                fine and np.all(np.isfinite(mean)) and np.all(std >= 0) and np.all(std < np.inf)
-            ):
+            if not (fine and np.isfinite(mean).all() and ((std >= 0) & (std < np.inf)).all()):
                 raise SettingError(
                     "The saved normaliser is damaged: it needs one finite mean and one standard "
                     "deviation for each channel. Fit it again on the training trials."

@@ -188,19 +188,7 @@ def wrap(
 
 
 def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
-    """Length of an encoder's latent, by encoding two trials of zeros.
-
-    Parameters
-    ----------
-    encoder : nn.Module
-        Signals (B, C, T) to latents (B, n_latent).
-    n_channels, n_times : int
-        Shape of a trial.
-
-    Returns
-    -------
-    int
-    """
+    """Find the length of an encoder's latent by encoding two trials of zeros, (2, C, T)."""
     tensors = (*encoder.parameters(), *encoder.buffers())
     like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
     x = torch.zeros(2, n_channels, n_times, dtype=like.dtype, device=like.device)

@@ -90,29 +90,9 @@ def task_loss(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """How to train.
+    """How to train: options of `CensoredClassifier`, which documents them.
 
-    Parameters
-    ----------
-    learning_rate : float
-        Learning rate of the first epoch; that of epoch t is ``learning_rate / sqrt(t)``.
-    weight_decay : float
-        Weight decay of AdamW.
-    max_epochs : int
-        Most epochs.
-    patience : int, optional
-        Epochs without a lower validation loss after which training stops; the weights of the least
-        one are kept. None trains all `max_epochs` and keeps the last weights.
-    seed : int
-        Of batches and dropout.
-    checkpoint : Path, optional
-        File to resume from and to write.
-    checkpoint_every : int
-        Epochs between checkpoints.
-    training_hash : str
-        Hash of the run, for the checkpoint.
-    verbose : bool
-        Whether to show progress.
+    `seed` is that of batches and dropout, `training_hash` that of the run, for its checkpoint.
     """
 
     learning_rate: float

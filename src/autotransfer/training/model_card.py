@@ -16,18 +16,7 @@ TAGS = ("autotransfer", "biosignals", "subject-transfer")
 
 
 def model_card(documents: dict[str, Any]) -> str:
-    """Write the card of a model from the documents of its folder.
-
-    Parameters
-    ----------
-    documents : dict
-        ``model``, ``labels``, ``normalisation`` and ``provenance``.
-
-    Returns
-    -------
-    str
-        Markdown with a YAML header.
-    """
+    """Write the card of a model, Markdown with a YAML header, from the documents of its folder."""
     model, about = documents["model"], documents["provenance"]
     options = model["parameters"]
     classes = [str(value) for value in documents["labels"]["values"]]

@@ -83,15 +83,7 @@ def write_model(
 
 
 def check_target(path: Path, overwrite: bool) -> None:
-    """See that a model folder can be written there, which is best known before training.
-
-    Parameters
-    ----------
-    path : Path
-        Folder to make.
-    overwrite : bool
-        Whether a model folder of that name may be replaced.
-    """
+    """See that `write_model` can write to a path, which is best known before training."""
     if path.exists() and not (overwrite and _replaceable(path)):
         raise ModelFolderError(
             f"{path} already exists"

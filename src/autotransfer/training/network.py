@@ -48,24 +48,9 @@ class Network(nn.Module):
 def encode_trials(
     network: Network, normaliser: Normaliser, X: TrialArray, logits: bool, size: int = 256
 ) -> npt.NDArray[Any]:
-    """Encode trials a block at a time, so that data larger than memory can be used.
+    """Encode trials (n_trials, C, T): logits (n_trials, n_classes) or latents (n_trials, n_latent).
 
-    Parameters
-    ----------
-    network : Network
-        Trained.
-    normaliser : Normaliser
-        As in training.
-    X : TrialArray of shape (n_trials, C, T)
-        Signals.
-    logits : bool
-        Give logits (n_trials, n_classes) and not latents (n_trials, n_latent).
-    size : int
-        Trials in a block.
-
-    Returns
-    -------
-    array of shape (n_trials, n_classes) or (n_trials, n_latent)
+    By a trained network, `size` trials at a time, so that data larger than memory can be used.
     """
     device = network.head.weight.device
     network.eval()

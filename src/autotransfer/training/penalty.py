@@ -147,17 +147,7 @@ def _scale(z: Tensor) -> float:
 
 
 def warn_small_cells(penalty: Penalty, batches: Iterable[Index], name: str) -> None:
-    """Warn when most trials of some batches are in cells too small to be censored.
-
-    Parameters
-    ----------
-    penalty : Penalty
-        Whose censor says how small is too small.
-    batches : iterable of array of int
-        Trial numbers of some batches.
-    name : str
-        Measure and mode, for the message.
-    """
+    """Warn when most trials of some batches are in cells too small for the penalty's censor."""
     smallest_usable = penalty.censor.measure.smallest_cell
     used = rows = 0
     smallest: list[int] = []

@@ -31,12 +31,8 @@ ERRORS: dict[str, type[AutoTransferError]] = {
 """Findings that stop the work, and the error each raises."""
 
 WARNINGS: dict[str, type[DataWarning]] = {
-    "flat-channel": DataWarning,
-    "flat-trial": DataWarning,
-    "clipped": DataWarning,
-    "label-like": DataWarning,
-    "copy-within-subject": DataWarning,
-    "recording-across-subjects": DataWarning,
+    **dict.fromkeys(("flat-channel", "flat-trial", "clipped", "label-like"), DataWarning),
+    **dict.fromkeys(("copy-within-subject", "recording-across-subjects"), DataWarning),
     "missing-class": DataWarning,
     "small-cell": SmallCellWarning,
 }

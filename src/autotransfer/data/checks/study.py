@@ -12,20 +12,7 @@ from autotransfer.errors import join_some
 
 
 def study_findings(data: SubjectDataset, n_min: int) -> Iterator[Finding]:
-    """Find what labels, subjects and recordings alone tell; the signals are not read.
-
-    Parameters
-    ----------
-    data : SubjectDataset
-        Labelled trials.
-    n_min : int
-        Smallest number of trials of a (subject, class) cell that is not reported.
-
-    Yields
-    ------
-    Finding
-        One for each subject, class or pair that is wrong.
-    """
+    """Find what labels, subjects and recordings alone tell; the signals are not read."""
     if len(data.subject_ids) < 2:
         yield error(
             "few-subjects",

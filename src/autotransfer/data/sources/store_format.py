@@ -22,17 +22,8 @@ VERSION = 1
 DESCRIPTION = "dataset.json"
 LABELS = ("y", "subject", "session", "recording")
 _KEYS = (
-    "format",
-    "version",
-    "shape",
-    "dtype",
-    "scale",
-    "arrays",
-    "sfreq",
-    "channels",
-    "class_names",
-    "subject_names",
-    "fingerprint",
+    *("format", "version", "shape", "dtype", "scale", "arrays"),
+    *("sfreq", "channels", "class_names", "subject_names", "fingerprint"),
 )
 
 
