@@ -97,7 +97,7 @@ class AutoTransfer(SignalEstimator):
     random_state : int
         Seed of everything.
     verbose : bool
-        RunProgress progress with the time left.
+        Show progress with the time left.
 
     Attributes
     ----------
@@ -147,26 +147,13 @@ class AutoTransfer(SignalEstimator):
         random_state: int = 0,
         verbose: bool = True,
     ) -> None:
-        self.budget = budget
-        self.out = out
-        self.classifier = classifier
-        self.space = space
-        self.strategy = strategy
-        self.n_settings = n_settings
-        self.prune = prune
-        self.keep = keep
-        self.n_folds = n_folds
-        self.n_seeds = n_seeds
-        self.search_folds = search_folds
-        self.rule = rule
-        self.portraits = portraits
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.engine_options = engine_options
-        self.storage = storage
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+        self.budget, self.out, self.classifier, self.space = budget, out, classifier, space
+        self.strategy, self.n_settings, self.prune, self.keep = strategy, n_settings, prune, keep
+        self.n_folds, self.n_seeds, self.search_folds = n_folds, n_seeds, search_folds
+        self.rule, self.portraits = rule, portraits
+        self.engine, self.n_jobs, self.engine_options = engine, n_jobs, engine_options
+        self.storage, self.time_limit = storage, time_limit
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Search, cross-validate, select and refit; or go on with a run that was stopped.
@@ -198,23 +185,16 @@ class AutoTransfer(SignalEstimator):
             start = stack.enter_context(self._starter(shared, folder))
             driver = Driver(ledger, start, shared.hash, show, stop)
             procedure = Procedure(
-                options,
-                shared.hash,
-                folder,
-                ledger,
-                start,
-                show,
-                driver,
-                bool(self.portraits),
+                options, shared.hash, folder, ledger, start, show, driver, bool(self.portraits)
             )
-            choice, scored, plan = procedure.run()
+            choice, scores, plan = procedure.run()
             entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]
         self.choice_, self.plan_, self.run_ = choice, plan, folder.path
-        self.candidates_ = results.candidate_table(choice, scored)
+        self.candidates_ = results.candidate_table(choice, scores)
         self.trials_ = trial_table(entries)
         folder.write_table(folder.trials, self.trials_)
         folder.write_table(folder.candidates, self.candidates_)
-        summary = results.summary(choice, scored, plan, entries)
+        summary = results.summary(choice, scores, plan, entries)
         folder.write_results(summary)
         if self.classifier is not None and self.classifier.log is not None:
             write_tensorboard(folder.path, self.classifier.log, storage=self.storage)
@@ -233,11 +213,11 @@ class AutoTransfer(SignalEstimator):
         A few training steps of every kind of setting are timed; no trial is run and nothing is
         written.
         """
-        (found,) = self.forecast(X, y, subject, budgets=[self.budget])
-        if found.plan is None:
-            raise BudgetError(found.words)
-        print(found)
-        return found.plan
+        (cost,) = self.forecast(X, y, subject, budgets=[self.budget])
+        if cost.plan is None:
+            raise BudgetError(cost.words)
+        print(cost)
+        return cost.plan
 
     def forecast(
         self, X: Any, y: Any, subject: Any = None, *, budgets: Sequence[Any] = (None,)
@@ -252,9 +232,9 @@ class AutoTransfer(SignalEstimator):
             Times, as for `budget`; None for a run without one.
         """
         shared = shared_of(self, X, y, subject)
-        given = [None if budget is None else parse_budget(budget) for budget in budgets]
+        seconds = [None if budget is None else parse_budget(budget) for budget in budgets]
         starter, show = self._starter(shared, None), RunProgress(bool(self.verbose))
-        return forecast(shared, run_options_of(self, shared.problem), starter, show, given)
+        return forecast(shared, run_options_of(self, shared.problem), starter, show, seconds)
 
     def _about(self, problem: Problem, space: Space) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""

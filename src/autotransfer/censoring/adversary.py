@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autotransfer.censoring.critic import SubjectTable, columns, frozen, spread
-from autotransfer.censoring.measure import Measure, choose, number, switch
+from autotransfer.censoring.measure import Measure, by_mode, choose, number, switch
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells
 
@@ -50,11 +50,7 @@ class Adversary(Measure):
     Ganin et al., Domain-adversarial training of neural networks, JMLR 17 (2016).
     """
 
-    strength: ClassVar[dict[str, float]] = {
-        "marginal": 0.3,
-        "conditional": 0.3,
-        "complementary": 0.3,
-    }
+    strength: ClassVar[dict[str, float]] = by_mode(0.3, 0.3, 0.3)
 
     def __init__(
         self,

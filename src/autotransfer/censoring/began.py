@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autotransfer.censoring.critic import SubjectTable, columns, frozen, standardise
-from autotransfer.censoring.measure import Measure, choose, number, switch
+from autotransfer.censoring.measure import Measure, by_mode, choose, number, switch
 from autotransfer.censoring.rivals import Rivals, even_weights
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells, Floats
@@ -38,11 +38,7 @@ class Autoencoder(nn.Module):
         self.told = SubjectTable(n_subjects, 2 * hidden, 0.0) if n_subjects else None
 
     def forward(
-        self,
-        u: Tensor,
-        subject: Tensor | None,
-        label: Tensor | None,
-        rows: Tensor | None = None,
+        self, u: Tensor, subject: Tensor | None, label: Tensor | None, rows: Tensor | None = None
     ) -> Tensor:
         """Mean absolute error over columns (Q,) of rows of u (N, K) under subjects (Q,).
 
@@ -106,11 +102,7 @@ class BEGAN(Measure):
     arXiv:1703.10717.
     """
 
-    strength: ClassVar[dict[str, float]] = {
-        "marginal": 0.05,
-        "conditional": 0.05,
-        "complementary": 0.1,
-    }
+    strength: ClassVar[dict[str, float]] = by_mode(0.05, 0.05, 0.1)
 
     def __init__(
         self,
@@ -133,11 +125,8 @@ class BEGAN(Measure):
         super().__init__(n_latent, n_subjects, n_given)
         self.variant = choose("variant", variant, ("rest", "abs", "literal"))
         literal = variant == "literal"
-        self.form = choose(
-            "form",
-            form or ("paper" if literal else "balanced"),
-            ("balanced", "ratio", "difference", "paper"),
-        )
+        form = form or ("paper" if literal else "balanced")
+        self.form = choose("form", form, ("balanced", "ratio", "difference", "paper"))
         self._relative = self.form in ("balanced", "ratio")
         self.balance = number("balance", balance, 0)
         self.gamma = number("gamma", gamma, 0) if gamma is not None else (0.5 if literal else 1.25)
@@ -147,9 +136,9 @@ class BEGAN(Measure):
         self.n_critic = as_count(n_critic, "n_critic")
         self.critic_speed = number("critic_speed", critic_speed, 1e-6)
         self.standardise = switch("standardise", standardise)
-        told = n_subjects if variant == "rest" else 0
+        n_told = n_subjects if variant == "rest" else 0
         hidden = as_count(hidden, "hidden")
-        self.critic = Autoencoder(n_latent, told, n_given, hidden)
+        self.critic = Autoencoder(n_latent, n_told, n_given, hidden)
         self.k: Tensor
         self.register_buffer("k", torch.tensor(first))
         self._last: tuple[Tensor, Tensor] | None = None
@@ -167,8 +156,8 @@ class BEGAN(Measure):
 
     def losses(self, z: Tensor, cells: Cells, draw: Any) -> tuple[Tensor, Tensor] | None:
         """Lzs and Lz of a batch; None if it has no class with two subjects."""
-        own = self._rivals(cells).right
-        if not own.any():
+        right_weight = self._rivals(cells).right
+        if not right_weight.any():
             return None
         label = None
         if self.n_given and cells.given is not None:
@@ -176,32 +165,35 @@ class BEGAN(Measure):
         u = standardise(z) if self.standardise else z
         if draw is None:
             error = self.critic(u, None, label)
-            real = even_weights(cells, own)
+            real = even_weights(cells, right_weight)
         else:
             every = np.arange(len(z)), cells.subject  # under the right labels, then the wrong ones
-            asked = torch.from_numpy(np.concatenate([every, draw[:2]], 1))
-            rows, subject = asked.to(z.device, non_blocking=True).unbind()
+            queries = torch.from_numpy(np.concatenate([every, draw[:2]], 1))
+            rows, subject = queries.to(z.device, non_blocking=True).unbind()
             error = self.critic(u, subject, label, rows)
-            own, real = np.append(own, 0 * draw[2]), np.append(0 * own, draw[2])
-        weight = torch.from_numpy(np.array([own, real])).to(z, non_blocking=True)
+            right_weight, real = (
+                np.append(right_weight, 0 * draw[2]),
+                np.append(0 * right_weight, draw[2]),
+            )
+        weight = torch.from_numpy(np.array([right_weight, real])).to(z, non_blocking=True)
         right, mean = (weight @ error).unbind()
         if self.variant == "abs":
-            right = mean + _deviation(error, cells, own)
+            right = mean + _deviation(error, cells, right_weight)
         return right, mean
 
     def _penalty(self, losses: tuple[Tensor, Tensor]) -> Tensor:
         """Penalty of the encoder."""
-        own, real = losses
+        right, mean = losses
         if self.form == "ratio":
-            return _log_ratio(own, real)
+            return _log_ratio(right, mean)
         if self.form == "balanced":
-            return (own - self.balance * real) / real.detach().clamp(min=1e-12)
-        return own - real if self.form == "difference" else own
+            return (right - self.balance * mean) / mean.detach().clamp(min=1e-12)
+        return right - mean if self.form == "difference" else right
 
     def _aim(self, losses: tuple[Tensor, Tensor]) -> Tensor:
         """Loss of the critic."""
-        own, real = losses
-        return real - self.k * (_log_ratio(own, real) if self._relative else own)
+        right, mean = losses
+        return mean - self.k * (_log_ratio(right, mean) if self._relative else right)
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """How much better the autoencoder does under wrong labels (see `Measure.censor`)."""
@@ -223,9 +215,9 @@ class BEGAN(Measure):
         if losses is None:
             return 0 * self.critic.out.bias.sum()  # attached, so that a step can be taken
         loss = self._aim(losses)
-        own, real = (v.detach() for v in losses)
-        ratio = own / real.clamp(min=1e-12)
-        gap = self.gamma - ratio if self._relative else self.gamma * real - own
+        right, mean = (v.detach() for v in losses)
+        ratio = right / mean.clamp(min=1e-12)
+        gap = self.gamma - ratio if self._relative else self.gamma * mean - right
         # A new tensor: the graph of the loss still holds the old one.
         self.k = (self.k + self.beta * gap).clamp(0, 1)
         self._last = ratio, self.k
@@ -236,11 +228,11 @@ class BEGAN(Measure):
         return {} if self._last is None else {"critic_ratio": self._last[0], "k": self._last[1]}
 
 
-def _log_ratio(own: Tensor, real: Tensor) -> Tensor:
-    return torch.log(own.clamp(min=1e-12) / real.clamp(min=1e-12))
+def _log_ratio(right: Tensor, mean: Tensor) -> Tensor:
+    return torch.log(right.clamp(min=1e-12) / mean.clamp(min=1e-12))
 
 
-def _deviation(error: Tensor, cells: Cells, own: Floats) -> Tensor:
+def _deviation(error: Tensor, cells: Cells, weight: Floats) -> Tensor:
     """Mean over subjects of |L_m - L|, within a class, then over classes with two subjects."""
     cell = torch.from_numpy(cells.cell).to(error.device)
     count = torch.from_numpy(cells.count).to(error)
@@ -248,6 +240,6 @@ def _deviation(error: Tensor, cells: Cells, own: Floats) -> Tensor:
     sums = error.new_zeros(len(cells.count)).index_add(0, cell, error)
     total = error.new_zeros(cells.n_strata).index_add(0, stratum, sums)
     size = error.new_zeros(cells.n_strata).index_add(0, stratum, count)
-    share = np.bincount(cells.cell, own, len(cells.count))
+    share = np.bincount(cells.cell, weight, len(cells.count))
     gap = (sums / count - (total / size)[stratum]).abs()
     return (gap * torch.from_numpy(share).to(error)).sum()

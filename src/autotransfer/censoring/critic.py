@@ -88,9 +88,9 @@ def critic_optimisers(critic: nn.Module, learning_rate: float) -> list[torch.opt
     sparse = {id(m.weight) for m in critic.modules() if isinstance(m, nn.Embedding) and m.sparse}
     dense = [p for p in critic.parameters() if id(p) not in sparse]
     lines = [p for p in critic.parameters() if id(p) in sparse]
-    made: list[torch.optim.Optimizer] = []
+    optimisers: list[torch.optim.Optimizer] = []
     if dense:
-        made.append(torch.optim.Adam(dense, lr=learning_rate, fused=True))
+        optimisers.append(torch.optim.Adam(dense, lr=learning_rate, fused=True))
     if lines:
-        made.append(RowAdam(lines, learning_rate))
-    return made
+        optimisers.append(RowAdam(lines, learning_rate))
+    return optimisers

@@ -92,6 +92,11 @@ class Measure(nn.Module):
         return {}
 
 
+def by_mode(marginal: float, conditional: float, complementary: float) -> dict[str, float]:
+    """Write down the default strength in each mode."""
+    return {"marginal": marginal, "conditional": conditional, "complementary": complementary}
+
+
 def choose(name: str, value: Any, options: tuple[str, ...]) -> str:
     """Check an option that is one of several words."""
     if value not in options:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autotransfer.censoring.measure import Measure, choose, number, switch
+from autotransfer.censoring.measure import Measure, by_mode, choose, number, switch
 from autotransfer.data.validate import as_count
 from autotransfer.errors import SettingError
 from autotransfer.estimation.cells import Cells, Floats, Ints
@@ -74,11 +74,7 @@ class MIGE(Measure):
     Wen et al., Mutual information gradient estimation for representation learning, ICLR 2020.
     """
 
-    strength: ClassVar[dict[str, float]] = {
-        "marginal": 0.3,
-        "conditional": 0.05,
-        "complementary": 0.03,
-    }
+    strength: ClassVar[dict[str, float]] = by_mode(0.3, 0.05, 0.03)
     good_cell: ClassVar[int] = 6
 
     def __init__(
@@ -124,33 +120,36 @@ class MIGE(Measure):
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Surrogate of the mutual information (see `Measure.censor`)."""
-        chosen = cells.count >= self.smallest_cell
-        if not chosen.any():
+        usable = cells.count >= self.smallest_cell
+        if not usable.any():
             return 0 * z.sum()
-        own = self._groups(cells, chosen)
+        subjects = self._groups(cells, usable)
         if draw is None:
-            parts = [(self._whole(cells, chosen, own), -1.0), (own, 1.0)]
+            parts = [(self._whole(cells, usable, subjects), -1.0), (subjects, 1.0)]
         else:
-            drawn = [Groups(other[own.rows], own.mask, own.weight) for other in draw]
-            parts = [(_stack([*drawn, own], [-1.0 / len(drawn)] * len(drawn) + [1.0]), 1.0)]
+            random = [
+                Groups(replacement[subjects.rows], subjects.mask, subjects.weight)
+                for replacement in draw
+            ]
+            parts = [(_stack([*random, subjects], [-1.0 / len(random)] * len(random) + [1.0]), 1.0)]
         direction = torch.zeros_like(z)
         for groups, sign in parts:
             self._add_scores(direction, z.detach(), groups, sign)
         return (direction * z).sum()
 
-    def _groups(self, cells: Cells, chosen: np.ndarray) -> Groups:
+    def _groups(self, cells: Cells, usable: np.ndarray) -> Groups:
         """Take the usable cells, each row with its share of the penalty, w_m / n_m."""
-        rows, mask = cells.padded(chosen)
-        by_cell = cells.count * chosen if self.weights == "count" else chosen
-        weight = (cells.averaged(by_cell.astype(np.float64)) / cells.count)[chosen]
+        rows, mask = cells.padded(usable)
+        by_cell = cells.count * usable if self.weights == "count" else usable
+        weight = (cells.averaged(by_cell.astype(np.float64)) / cells.count)[usable]
         return Groups(rows, mask, mask * weight[:, None])
 
-    def _whole(self, cells: Cells, chosen: np.ndarray, own: Groups) -> Groups:
-        """All usable rows of each stratum as one set, each row with the weight it has in `own`."""
-        key = cells.stratum[cells.cell] * 2 + chosen[cells.cell]
+    def _whole(self, cells: Cells, usable: np.ndarray, subjects: Groups) -> Groups:
+        """All usable rows of a stratum as one set, each row with its weight in `subjects`."""
+        key = cells.stratum[cells.cell] * 2 + usable[cells.cell]
         rows, mask = Cells.of(key).padded(np.unique(key) % 2 == 1)
         weight = np.zeros(len(cells.cell))
-        weight[own.rows[own.mask]] = own.weight[own.mask]
+        weight[subjects.rows[subjects.mask]] = subjects.weight[subjects.mask]
         return Groups(rows, mask, weight[rows] * mask)
 
     def _add_scores(self, direction: Tensor, z: Tensor, groups: Groups, sign: float) -> None:
@@ -159,11 +158,11 @@ class MIGE(Measure):
         mask = torch.from_numpy(groups.mask).to(z.device, non_blocking=True)
         weight = torch.from_numpy(sign * groups.weight).to(z, non_blocking=True)
         x = z[rows]
-        found = score(x, self.estimator, self.gamma, self.length_scale, mask, ratio=self.ratio)
+        scores = score(x, self.estimator, self.gamma, self.length_scale, mask, ratio=self.ratio)
         if self.calibrate:
-            found = calibrate(found, x, mask)
-        found = (found * weight[..., None]).flatten(0, 1)
-        direction.index_add_(0, rows.flatten(), found)
+            scores = calibrate(scores, x, mask)
+        scores = (scores * weight[..., None]).flatten(0, 1)
+        direction.index_add_(0, rows.flatten(), scores)
 
 
 def _shuffle_within(cells: Cells, least: int, generator: torch.Generator | None) -> Ints:
@@ -172,11 +171,11 @@ def _shuffle_within(cells: Cells, least: int, generator: torch.Generator | None)
     keys = torch.rand(n, generator=generator, dtype=torch.float64).numpy()
     stratum, usable = cells.stratum[cells.cell], cells.count[cells.cell] >= least
     rows = np.flatnonzero(usable)
-    here = rows[np.argsort(stratum[rows], kind="stable")]
+    by_stratum = rows[np.argsort(stratum[rows], kind="stable")]
     shuffled = rows[np.lexsort((keys[rows], stratum[rows]))]
-    other = np.arange(n)
-    other[here] = shuffled
-    return other
+    replacement = np.arange(n)
+    replacement[by_stratum] = shuffled
+    return replacement
 
 
 def _stack(groups: list[Groups], signs: list[float]) -> Groups:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor
 
-from autotransfer.censoring.measure import Measure, switch
+from autotransfer.censoring.measure import Measure, by_mode, switch
 from autotransfer.estimation.cells import Cells, Floats
 from autotransfer.estimation.length_scale import LengthScale, check_length_scale
 from autotransfer.estimation.mmd import check_scales, kernel_average, mmd_weights
@@ -18,15 +18,7 @@ SCALES = (0.25, 0.5, 1.0)
 
 
 class KernelMeasure(Measure):
-    """What MMD and PairMMD share: a weighted average of kernels of pairs of rows.
-
-    Parameters
-    ----------
-    n_latent, n_subjects, n_given : int
-        As for `Measure`.
-    length_scale, scales, detach_length_scale : object
-        As for `MMD`.
-    """
+    """What MMD and PairMMD share: a weighted average of kernels of pairs of rows."""
 
     smallest_cell = 2
     good_cell: ClassVar[int] = 4
@@ -82,7 +74,7 @@ class MMD(KernelMeasure):
     Gretton et al., A kernel two-sample test, JMLR 13 (2012) 723-773.
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 3, "conditional": 3, "complementary": 3}
+    strength: ClassVar[dict[str, float]] = by_mode(3, 3, 3)
 
     def __init__(
         self,

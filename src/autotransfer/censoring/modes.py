@@ -113,8 +113,7 @@ class Complementary(Censor):
         """Sum of the losses of both critics."""
         z1, z2 = split_latent(z)
         draw = self.measure.draw(cells, generator)
-        first = self.measure.critic_loss(z1, cells, draw)
-        return first + self.carrier.critic_loss(z2, cells, draw)
+        return self.measure.critic_loss(z1, cells, draw) + self.carrier.critic_loss(z2, cells, draw)
 
     def readings(self) -> dict[str, Tensor]:
         """Say how the critics stood; those of z2 under names that begin with ``z2_``."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autotransfer.censoring.measure import choose, number
+from autotransfer.censoring.measure import by_mode, choose, number
 from autotransfer.censoring.mmd import SCALES, KernelMeasure
 from autotransfer.data.validate import as_count
 from autotransfer.estimation.cells import Cells
@@ -34,11 +34,7 @@ class PairMMD(KernelMeasure):
         Probability of a pair, for "bernoulli".
     d : int
         Subjects of the clique, for "clique"; at least 2.
-    length_scale : {"median", "tsne"} or float
-        As for `MMD`.
-    scales : sequence of float
-        As for `MMD`.
-    detach_length_scale : bool
+    length_scale, scales, detach_length_scale : object
         As for `MMD`.
 
     Notes
@@ -48,7 +44,7 @@ class PairMMD(KernelMeasure):
     docs/corrections.md (E9, E11).
     """
 
-    strength: ClassVar[dict[str, float]] = {"marginal": 5, "conditional": 5, "complementary": 1}
+    strength: ClassVar[dict[str, float]] = by_mode(5, 5, 1)
 
     def __init__(
         self,
@@ -73,16 +69,15 @@ class PairMMD(KernelMeasure):
             return None
         people = np.unique(cells.person[cells.count >= 2])
         n = int(cells.person.max(initial=-1)) + 1
-        chosen = np.zeros((n, n), bool)
+        pairs = np.zeros((n, n), bool)
         if self.pairs == "clique":
-            order = torch.randperm(len(people), generator=generator).numpy()
-            some = people[order[: self.d]]
-            chosen[np.ix_(some, some)] = True
-            return chosen
+            clique = people[torch.randperm(len(people), generator=generator).numpy()[: self.d]]
+            pairs[np.ix_(clique, clique)] = True
+            return pairs
         first, second = np.triu_indices(len(people), 1)
-        drawn = torch.rand(len(first), generator=generator, dtype=torch.float64).numpy() < self.b
-        chosen[people[first[drawn]], people[second[drawn]]] = True
-        return chosen | chosen.T
+        hits = torch.rand(len(first), generator=generator, dtype=torch.float64).numpy() < self.b
+        pairs[people[first[hits]], people[second[hits]]] = True
+        return pairs | pairs.T
 
     def censor(self, z: Tensor, cells: Cells, draw: Any) -> Tensor:
         """Average MMD² of the chosen pairs (see `Measure.censor`)."""

@@ -99,6 +99,6 @@ def make_censor(
     >>> bool(censor(z, censor.cells([0, 0, 1, 1])) > censor(z, censor.cells([0, 1, 0, 1])))
     True
     """
-    kind, given = lookup_measure(measure), dict(options or {})
-    check_options(given, options_of(kind), f"The measure {measure!r}")
-    return lookup_mode(mode)(lambda *sizes: kind(*sizes, **given), n_latent, n_subjects, n_classes)
+    kind, own = lookup_measure(measure), dict(options or {})
+    check_options(own, options_of(kind), f"The measure {measure!r}")
+    return lookup_mode(mode)(lambda *sizes: kind(*sizes, **own), n_latent, n_subjects, n_classes)

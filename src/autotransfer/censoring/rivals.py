@@ -33,10 +33,10 @@ class Rivals:
         rows = np.flatnonzero(company[cells.cell] >= 2)
         times = company[cells.cell[rows]] - 1
         self.rows = np.repeat(rows, times if others == "all" else int(others))
-        mine = cells.cell[self.rows]
-        self.n_wrong, self.company = company[mine] - 1, company[mine]
+        cell = cells.cell[self.rows]
+        self.n_wrong, self.company = company[cell] - 1, company[cell]
         first = np.searchsorted(cells.stratum, cells.stratum)  # cells are in the order of strata
-        self.first, self.place = first[mine], mine - first[mine]
+        self.first, self.place = first[cell], cell - first[cell]
         # Each of all wrong labels in turn; or as many as are drawn stand for all.
         self.turn: Ints | None = None
         self.scale: Floats | float = 1.0
@@ -50,14 +50,14 @@ class Rivals:
         turn = self.turn
         if turn is None:
             n = len(self.rows)
-            drawn = torch.rand(n, generator=generator, dtype=torch.float64).numpy()
-            turn = np.minimum((drawn * self.n_wrong).astype(np.intp), self.n_wrong - 1)
+            uniform = torch.rand(n, generator=generator, dtype=torch.float64).numpy()
+            turn = np.minimum((uniform * self.n_wrong).astype(np.intp), self.n_wrong - 1)
         wrong = self.first + (self.place + 1 + turn) % self.company
         return self.rows, self.name[wrong], self.under[wrong] * self.scale
 
 
-def even_weights(cells: Cells, own: Floats) -> Floats:
+def even_weights(cells: Cells, weight: Floats) -> Floats:
     """Weights (N,) of a mean over rows of a class, over classes with two subjects."""
     stratum = cells.stratum[cells.cell]
-    classes = len(np.unique(stratum[own > 0]))
-    return (own > 0) / (np.bincount(stratum)[stratum] * max(classes, 1))
+    classes = len(np.unique(stratum[weight > 0]))
+    return (weight > 0) / (np.bincount(stratum)[stratum] * max(classes, 1))

@@ -43,8 +43,8 @@ app.command("export")(careful(export))
 app.command("datasets")(careful(datasets))
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show: bool) -> None:
+    if show:
         print(__version__)
         raise typer.Exit
 
@@ -52,8 +52,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _everything(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     # The docstring would take the place of the help above.

@@ -38,10 +38,10 @@ def careful(command: Callable[..., None]) -> Callable[..., None]:
     )
 
     @functools.wraps(command)
-    def run(*, debug: bool = False, **given: Any) -> None:
+    def run(*, debug: bool = False, **options: Any) -> None:
         with plain_warnings():
             try:
-                command(**given)
+                command(**options)
             except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
                 raise  # for typer, which knows what to do
             except (Exception, KeyboardInterrupt) as error:
@@ -53,7 +53,7 @@ def careful(command: Callable[..., None]) -> Callable[..., None]:
 
     parameters = [*signature.parameters.values(), debug]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
@@ -83,8 +83,8 @@ def verdict(error: BaseException) -> tuple[str, int]:
             "it, and the space that is left on the disk.",
             FAILED,
         )
-    said = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    lines = str(error).strip().splitlines()
+    what = ": ".join([type(error).__name__, *lines[:1]])
     return (
         f"Error: autotransfer failed in a way it should not ({what}). This is a bug of ours: run "
         "the same command with --debug and send us what it prints.",
@@ -96,13 +96,13 @@ def verdict(error: BaseException) -> tuple[str, int]:
 def plain_warnings() -> Iterator[None]:
     """Show our warnings as sentences, without the line of code that issued them."""
     with warnings.catch_warnings():
-        usual = warnings.showwarning
+        default = warnings.showwarning
 
         def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
             if issubclass(category, AutoTransferWarning):
                 say(f"Warning: {message}")
             else:
-                usual(message, category, *where, **more)
+                default(message, category, *where, **more)
 
         warnings.showwarning = show
         yield

@@ -7,30 +7,23 @@ from typing import Annotated
 
 import typer
 
-from autotransfer.cli.options import Model, Storage, load_model
+from autotransfer.cli.options import Model, Overwrite, Storage, load_model
 from autotransfer.cli.output import say
+
+_ONNX = "Write an ONNX file that turns signals into probabilities."
+_COPY = "Write a copy of the model folder."
+_OPTUNA = (
+    "Write the trials of a run (also while it goes on) into a storage of Optuna, such as "
+    "sqlite:///run.db; again adds what is new."
+)
 
 
 def export(
     source: Model,
-    onnx: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write signals -> probabilities as an ONNX file."),
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write a copy of the model folder.")
-    ] = None,
-    optuna: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Write the trials of a run (also while it goes on) into a storage of Optuna, "
-            "such as sqlite:///run.db; again adds what is new.",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a model folder of that name.")
-    ] = False,
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help=_ONNX)] = None,
+    model: Annotated[Path | None, typer.Option(metavar="FOLDER", help=_COPY)] = None,
+    optuna: Annotated[str | None, typer.Option(metavar="URL", help=_OPTUNA)] = None,
+    overwrite: Overwrite = False,
     storage: Storage = None,
 ) -> None:
     """Write a model, or the trials of a run, in a form that other programs read.
@@ -53,10 +46,10 @@ def export(
         say(f"{export_optuna(source, optuna, storage)} trials written for Optuna.")
     if onnx is None and model is None:
         return
-    loaded = load_model(source)
+    classifier = load_model(source)
     if model is not None:
-        print(loaded.save(model, overwrite=overwrite))
+        print(classifier.save(model, overwrite=overwrite))
     if onnx is not None:
         from autotransfer.training.onnx import export_onnx
 
-        print(export_onnx(loaded, onnx))
+        print(export_onnx(classifier, onnx))

@@ -13,42 +13,34 @@ from autotransfer.cli.output import print_json, print_table, working
 if TYPE_CHECKING:
     from autotransfer.data import SubjectDataset
 
+_MEASURE = (
+    "Measure to censor with: adversary, mige, mmd, pairmmd or began; without one, the uncensored "
+    "baseline is trained."
+)
+_MODE = "Mode of the censor: marginal, conditional or complementary."
+_STRENGTH = "Weight of the penalty; what suits measure and mode by default."
+_MEASURE_OPTIONS = "An option of the measure, such as estimator=ssge. May be repeated."
+_VALIDATION = (
+    "Subjects held out to tell how good the model is, and when to stop if there is a patience: how "
+    "many (1), which share (0.2), which ones (ann,bob), or none."
+)
+_CHECKPOINT = "Where a killed fit goes on from, when the same command is given again."
+_LOG = "Log every epoch there for TensorBoard."
+
 
 def fit(
     data: opt.Data,
     model: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", help="Model folder to write.", show_default=False),
+        Path, typer.Option(metavar="FOLDER", help="Model folder to write.", show_default=False)
     ],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a model folder of that name.")
-    ] = False,
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            help="adversary, mige, mmd, pairmmd or began; the uncensored baseline without one.",
-        ),
-    ] = None,
-    mode: Annotated[str, typer.Option(help="marginal, conditional or complementary.")] = "marginal",
-    strength: Annotated[
-        float | None,
-        typer.Option(help="Weight of the penalty; what suits measure and mode by default."),
-    ] = None,
+    overwrite: opt.Overwrite = False,
+    measure: Annotated[str | None, typer.Option(help=_MEASURE)] = None,
+    mode: Annotated[str, typer.Option(help=_MODE)] = "marginal",
+    strength: Annotated[float | None, typer.Option(help=_STRENGTH)] = None,
     measure_options: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="An option of the measure, such as estimator=ssge. May be repeated.",
-        ),
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help=_MEASURE_OPTIONS)
     ] = None,
-    validation: Annotated[
-        str,
-        typer.Option(
-            help="Subjects held out to tell how good the model is, and when to stop if there is a "
-            "patience: how many (1), which share (0.2), which ones (ann,bob), or none.",
-            rich_help_panel=opt.TRAINING,
-        ),
-    ] = "1",
+    validation: Annotated[str, opt.training_option(help=_VALIDATION)] = "1",
     warmup_epochs: opt.WarmupEpochs = 0,
     normalise: opt.Normalise = "channel",
     encoder: opt.Encoder = "eegnet",
@@ -62,24 +54,10 @@ def fit(
     trials_per_subject: opt.TrialsPerSubject = None,
     device: opt.Device = "auto",
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where a killed fit goes on from, when the same command is given again.",
-            rich_help_panel=opt.TRAINING,
-        ),
+        Path | None, opt.training_option(metavar="FILE", help=_CHECKPOINT)
     ] = None,
-    checkpoint_every: Annotated[
-        int, typer.Option(help="Epochs between checkpoints.", rich_help_panel=opt.TRAINING)
-    ] = 10,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Log every epoch there for TensorBoard.",
-            rich_help_panel=opt.TRAINING,
-        ),
-    ] = None,
+    checkpoint_every: Annotated[int, opt.training_option(help="Epochs between checkpoints.")] = 10,
+    log: Annotated[Path | None, opt.training_option(metavar="FOLDER", help=_LOG)] = None,
     memory_budget: opt.MemoryBudget = 4 * 2**30,
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
@@ -92,42 +70,19 @@ def fit(
       autotransfer fit gestures.npz --model gestures.model --measure mmd
       autotransfer fit gestures.npz --model plain.model --validation ann,bob
     """
+    options = dict(locals())
     with working("loading"):
         from autotransfer.data import load
-        from autotransfer.training import CensoredClassifier
         from autotransfer.training.model_folder import check_target
 
         check_target(model, overwrite)
-        loaded = load(data)
-    clf = CensoredClassifier(
-        measure,
-        mode,
-        strength,
-        measure_options=opt.named_values(measure_options, "--measure-options"),
-        warmup_epochs=warmup_epochs,
-        encoder=encoder,
-        encoder_options=opt.named_values(encoder_options, "--encoder-options"),
-        sfreq=opt.sampling_rate(sfreq, loaded),
-        normalise=normalise,
-        validation=who_validates(validation, loaded),
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        max_epochs=max_epochs,
-        patience=patience or None,
-        subjects_per_batch=subjects_per_batch,
-        trials_per_subject=trials_per_subject,
-        random_state=random_state,
-        device=device,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        log=log,
-        memory_budget=memory_budget,
-        verbose=verbose,
-    )
-    clf.fit(loaded.X, loaded.y, subject=loaded.subject)
+        dataset = load(data)
+    options["validation"] = validation_subjects(validation, dataset)
+    clf = opt.make_classifier(dataset, options)
+    clf.fit(dataset.X, dataset.y, subject=dataset.subject)
     folder = clf.save(model, overwrite=overwrite)
     scores: Any = clf.provenance_["scores"]
-    found = {
+    result = {
         "model": str(folder),
         "epochs": len(clf.history_),
         "best_epoch": clf.best_epoch_,
@@ -136,31 +91,31 @@ def fit(
         "validation_balanced_accuracy": scores.get("validation_balanced_accuracy"),
     }
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print_table([_row(found)])
+        print_table([_row(result)])
         print(f"model: {folder}")
 
 
-def _row(found: dict[str, Any]) -> dict[str, Any]:
+def _row(result: dict[str, Any]) -> dict[str, Any]:
     return {
-        "epochs": found["epochs"],
-        "best epoch": found["best_epoch"],
-        "subjects trained on": len(found["training_subjects"]),
-        "subjects that validate": ", ".join(map(str, found["validation_subjects"])) or "nobody",
-        "their balanced accuracy": found["validation_balanced_accuracy"],
+        "epochs": result["epochs"],
+        "best epoch": result["best_epoch"],
+        "subjects trained on": len(result["training_subjects"]),
+        "subjects that validate": ", ".join(map(str, result["validation_subjects"])) or "nobody",
+        "their balanced accuracy": result["validation_balanced_accuracy"],
     }
 
 
-def who_validates(given: str, data: SubjectDataset) -> Any:
+def validation_subjects(text: str, data: SubjectDataset) -> Any:
     """Read ``--validation``: a number, a share, names of subjects, or none."""
-    if given.strip().lower() == "none":
+    if text.strip().lower() == "none":
         return None
     for kind in (int, float):
         try:
-            return kind(given)
+            return kind(text)
         except ValueError:
             continue
-    # Ids may be numbers: found by how they are written, and unknown ones told by `fit`.
-    ids = {str(one): one for one in data.subject_ids.tolist()}
-    return [ids.get(name.strip(), name.strip()) for name in given.split(",") if name.strip()]
+    # Ids may be numbers: they are compared as text. `fit` reports unknown ones.
+    ids = {str(subject): subject for subject in data.subject_ids.tolist()}
+    return [ids.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]

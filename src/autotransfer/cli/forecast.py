@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from autotransfer.search.forecast import Forecast
 
 
-def print_forecasts(found: Sequence[Forecast], as_json: bool = False) -> None:
+def print_forecasts(forecasts: Sequence[Forecast], as_json: bool = False) -> None:
     """Print what runs would cost: trials, time, memory."""
     if as_json:
-        print_json([one.to_json() for one in found])
+        print_json([forecast.to_json() for forecast in forecasts])
         return
-    print_table([forecast_row(one) for one in found], "What a run will cost here")
-    for one in found:
-        tell(one.words)
+    print_table([forecast_row(forecast) for forecast in forecasts], "What a run will cost here")
+    for forecast in forecasts:
+        tell(forecast.words)
 
 
-def forecast_row(one: Forecast) -> dict[str, Any]:
+def forecast_row(forecast: Forecast) -> dict[str, Any]:
     """Write a forecast as a row of a table."""
     from autotransfer.training.progress import duration
 
-    budget = "none" if one.budget is None else duration(one.budget)
-    if one.plan is None:
+    budget = "none" if forecast.budget is None else duration(forecast.budget)
+    if forecast.plan is None:
         return {"budget": budget, "trials": "too short", "time": "", "at once": "", "memory": ""}
     return {
         "budget": budget,
-        "trials": str(one.trials),
-        "time": f"about {duration(one.plan.seconds)}",
-        "at once": str(one.workers),
-        "memory": f"about {one.memory / 2**30:.1f} GB",
+        "trials": str(forecast.trials),
+        "time": f"about {duration(forecast.plan.seconds)}",
+        "at once": str(forecast.workers),
+        "memory": f"about {forecast.memory / 2**30:.1f} GB",
     }

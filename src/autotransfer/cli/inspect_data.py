@@ -48,34 +48,26 @@ def inspect_data(
     with working("loading"):
         from autotransfer.auto import AutoTransfer
         from autotransfer.data import check, load
-        from autotransfer.training import CensoredClassifier
 
-        loaded = load(data)
+        dataset = load(data)
     with working("reading the signals"):
-        findings = check(loaded)
+        findings = check(dataset)
     if not as_json:
-        _print_data(loaded, findings)
+        _print_data(dataset, findings)
     probe: Leakage | str | None = None
     costs: list[Forecast] | str | None = None
     if not quick:
-        probe = _probe(loaded, findings)
+        probe = _probe(dataset, findings)
         if not as_json:
             _print_probe(probe)
-        auto = AutoTransfer(
-            classifier=CensoredClassifier(
-                normalise=normalise,
-                encoder=encoder,
-                sfreq=opt.sampling_rate(sfreq, loaded),
-                max_epochs=max_epochs,
-            ),
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        costs = _costs(auto, loaded)
+        training = {"normalise": normalise, "encoder": encoder, "sfreq": sfreq}
+        classifier = opt.make_classifier(dataset, training | {"max_epochs": max_epochs})
+        auto = AutoTransfer(classifier=classifier, n_jobs=n_jobs, verbose=verbose)
+        costs = _costs(auto, dataset)
         if not as_json:
             _print_costs(costs)
     if as_json:
-        print_json(_as_json(loaded, findings, probe, costs))
+        print_json(_as_json(dataset, findings, probe, costs))
 
 
 def about(data: SubjectDataset) -> dict[str, Any]:
@@ -146,33 +138,33 @@ def _probe(data: SubjectDataset, findings: Report) -> Leakage | str:
         return str(error)
 
 
-def _print_probe(found: Leakage | str) -> None:
-    if isinstance(found, str):
-        tell(f"How well people can be told apart is not known. {found}")
+def _print_probe(probe: Leakage | str) -> None:
+    if isinstance(probe, str):
+        tell(f"How well people can be told apart is not known. {probe}")
         return
-    best = found.best.accuracy
-    told = "can be told apart" if found.best.above_chance.low > 0 else "cannot be told apart"
+    best = probe.best.accuracy
+    can = "can" if probe.best.above_chance.low > 0 else "cannot"
     tell(
-        f"Before any training, people {told} by channel variances and band powers: a probe names "
-        f"the right one of {len(found.subjects)} in {best.value:.0%} of trials "
-        f"[{best.low:.0%}, {best.high:.0%}], chance is {found.chance:.0%}."
+        f"Before any training, people {can} be told apart by channel variances and band powers: a "
+        f"probe names the right one of {len(probe.subjects)} in {best.value:.0%} of trials "
+        f"[{best.low:.0%}, {best.high:.0%}], chance is {probe.chance:.0%}."
     )
 
 
 def _costs(auto: Any, data: SubjectDataset) -> list[Forecast] | str:
     """Measure what runs cost; or say why not."""
     try:
-        found: list[Forecast] = auto.forecast(data.X, data.y, subject=data.subject, budgets=BUDGETS)
-        return found
+        costs: list[Forecast] = auto.forecast(data.X, data.y, subject=data.subject, budgets=BUDGETS)
+        return costs
     except AutoTransferError as error:
         return str(error)
 
 
-def _print_costs(found: list[Forecast] | str) -> None:
-    if isinstance(found, str):
-        tell(f"What a run will cost is not known. {found}")
+def _print_costs(costs: list[Forecast] | str) -> None:
+    if isinstance(costs, str):
+        tell(f"What a run will cost is not known. {costs}")
     else:
-        print_forecasts(found)
+        print_forecasts(costs)
 
 
 def _as_json(
@@ -181,10 +173,10 @@ def _as_json(
     probe: Leakage | str | None,
     costs: list[Forecast] | str | None,
 ) -> dict[str, Any]:
-    def or_error(found: Any, make: Any) -> Any:
-        if found is None:
+    def or_error(value: Any, convert: Any) -> Any:
+        if value is None:
             return None
-        return {"error": found} if isinstance(found, str) else make(found)
+        return {"error": value} if isinstance(value, str) else convert(value)
 
     return {
         **about(data),
@@ -192,7 +184,7 @@ def _as_json(
         "class_names": data.class_names,
         "subject_names": data.subject_names,
         "counts": data.counts(),
-        "findings": [asdict(one) for one in findings],
-        "signal_leakage": or_error(probe, lambda one: one.to_dict()),
-        "costs": or_error(costs, lambda all_: [one.to_json() for one in all_]),
+        "findings": [asdict(finding) for finding in findings],
+        "signal_leakage": or_error(probe, lambda leakage: leakage.to_dict()),
+        "costs": or_error(costs, lambda forecasts: [f.to_json() for f in forecasts]),
     }

@@ -12,23 +12,19 @@ from autotransfer.cli.output import print_json, print_table, say, tell, working
 if TYPE_CHECKING:
     from autotransfer.leakage import Leakage
 
+_GIVEN_LABEL = "Measure the leakage beyond the label: for the mode conditional."
+_PROBES = "A probe to use: linear, gaussian or mlp. May be repeated; all by default."
+_MAX_TRIALS = "Largest number of trials of a subject to use."
+
 
 def leak(
     source: Model,
     data: Data,
-    given_label: Annotated[
-        bool,
-        typer.Option("--given-label", help="Leakage beyond the label: for the mode conditional."),
-    ] = False,
-    probes: Annotated[
-        list[str] | None,
-        typer.Option(help="linear, gaussian or mlp. May be repeated; all by default."),
-    ] = None,
-    n_folds: Annotated[int, typer.Option(help="Folds of the probes.")] = 5,
-    max_trials_per_subject: Annotated[
-        int, typer.Option(help="Most trials of a subject to use.")
-    ] = 500,
-    confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    given_label: Annotated[bool, typer.Option("--given-label", help=_GIVEN_LABEL)] = False,
+    probes: Annotated[list[str] | None, typer.Option(help=_PROBES)] = None,
+    n_folds: Annotated[int, typer.Option(help="Number of folds of the probes.")] = 5,
+    max_trials_per_subject: Annotated[int, typer.Option(help=_MAX_TRIALS)] = 500,
+    confidence: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     random_state: Annotated[int, typer.Option(help="Seed of the probes.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -49,10 +45,10 @@ def leak(
         from autotransfer.encoder.split import split_latent
         from autotransfer.leakage import measure_leakage
 
-        model, loaded = load_model(source), load(data)
+        model, dataset = load_model(source), load(data)
     options: dict[str, Any] = {
-        "recording": loaded.session if loaded.recording is None else loaded.recording,
-        "label": loaded.y if given_label else None,
+        "recording": dataset.session if dataset.recording is None else dataset.recording,
+        "label": dataset.y if given_label else None,
         "n_folds": n_folds,
         "max_trials_per_subject": max_trials_per_subject,
         "confidence": confidence,
@@ -61,39 +57,38 @@ def leak(
     if probes:
         options["probes"] = probes
     with working("probing the latents"):
-        parts = {"z": model.transform(loaded.X)}
+        parts = {"z": model.transform(dataset.X)}
         if model.mode == "complementary" and model.measure is not None:
             z1, z2 = split_latent(torch.from_numpy(parts["z"]))
             parts |= {"z1": z1.numpy(), "z2": z2.numpy()}
-        found = {
-            name: measure_leakage(latent, loaded.subject, **options)
+        leakages = {
+            name: measure_leakage(latent, dataset.subject, **options)
             for name, latent in parts.items()
         }
     if as_json:
-        print_json({name: one.to_dict() for name, one in found.items()})
+        print_json({name: leakage.to_dict() for name, leakage in leakages.items()})
         return
     trained: Any = model.provenance_["training_subjects"]
-    strange = [one for one in loaded.subject_ids.tolist() if str(one) not in trained]
-    if strange:
-        say(f"{len(strange)} of {len(loaded.subject_ids)} subjects were not trained on.")
-    print_leakage(found)
+    new = [subject for subject in dataset.subject_ids.tolist() if str(subject) not in trained]
+    if new:
+        say(f"{len(new)} of {len(dataset.subject_ids)} subjects were not trained on.")
+    print_leakage(leakages)
 
 
-def print_leakage(found: dict[str, Leakage]) -> None:
+def print_leakage(leakages: dict[str, Leakage]) -> None:
     """Print what parts of a latent give away."""
-    rows = []
-    for part, one in found.items():
-        for probe, score in [*one.probes.items(), ("best", one.best)]:
-            rows.append(
-                {
-                    "latent": part,
-                    "probe": probe,
-                    "accuracy": str(score.accuracy),
-                    "chance": one.chance,
-                    "nats, at least": str(score.bound),
-                }
-            )
-    first = next(iter(found.values()))
+    rows = [
+        {
+            "latent": part,
+            "probe": probe,
+            "accuracy": str(score.accuracy),
+            "chance": leakage.chance,
+            "nats, at least": str(score.bound),
+        }
+        for part, leakage in leakages.items()
+        for probe, score in [*leakage.probes.items(), ("best", leakage.best)]
+    ]
+    first = next(iter(leakages.values()))
     beyond = " beyond the label" if first.conditional else ""
     print_table(rows, f"What the latent tells about {len(first.subjects)} subjects{beyond}")
     tell(f"Intervals: {first.confidence:.0%}. All there is to know: {first.uncertainty:.3f} nats.")

@@ -6,7 +6,9 @@ They have the names and the defaults of the parameters of `AutoTransfer` and `Ce
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,104 +19,90 @@ from autotransfer.errors import IncompleteResultsError, SettingError, SourceErro
 if TYPE_CHECKING:
     from autotransfer.data import SubjectDataset
     from autotransfer.search import Space
+    from autotransfer.training import CensoredClassifier
 
-SEARCH, TRAINING, ENGINE = "Search", "Training", "Engine and ledger"
+search_option = partial(typer.Option, rich_help_panel="Search")
+training_option = partial(typer.Option, rich_help_panel="Training")
+engine_option = partial(typer.Option, rich_help_panel="Engine and ledger")
+_argument = partial(typer.Argument, show_default=False)
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A .npz file, a folder store, or a name such as moabb:Kalunga2016 (see datasets).",
-        show_default=False,
-    ),
-]
-Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="Folder of a run (its --out).", show_default=False)
-]
-Model = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN_OR_MODEL",
-        help="Folder of a run, whose chosen model is used, or a model folder.",
-        show_default=False,
-    ),
+_DATA = "A .npz file, a folder store, or a name such as moabb:Kalunga2016 (see datasets)."
+_MODEL = "Folder of a run, whose chosen model is used, or a model folder."
+_STORAGE = "Ledger of the run: postgresql://...; a file in the run's folder by default."
+_NORMALISE = "Scale of the signals: channel (EEG), trial (EMG), train or none."
+_ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
+_SFREQ = "Sampling rate in Hz; that of the data by default."
+_PATIENCE = (
+    "Stop after so many epochs without a lower validation loss and keep the weights of the least "
+    "one; 0 trains all epochs and keeps the last weights."
+)
+_MEMORY = "Bytes of signals to keep in memory; larger data are read batch by batch."
+
+Data = Annotated[str, _argument(metavar="DATA", help=_DATA)]
+Run = Annotated[str, _argument(metavar="RUN", help="Folder of a run (its --out).")]
+Model = Annotated[str, _argument(metavar="RUN_OR_MODEL", help=_MODEL)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a model folder of that name.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Check = Annotated[bool, typer.Option("--check", help="Exit with 3 if the run is not complete.")]
-Storage = Annotated[
-    str | None,
-    typer.Option(
-        help="Ledger of the run: postgresql://...; a file in the run's folder by default.",
-        rich_help_panel=ENGINE,
-    ),
-]
-NJobs = Annotated[
-    int, typer.Option(help="Trials at once; -1 for one on each core.", rich_help_panel=ENGINE)
-]
-Normalise = Annotated[
-    str,
-    typer.Option(help="channel (EEG), trial (EMG), train or none.", rich_help_panel=TRAINING),
-]
-Encoder = Annotated[str, typer.Option(help="Name of the encoder.", rich_help_panel=TRAINING)]
+Storage = Annotated[str | None, engine_option(help=_STORAGE)]
+NJobs = Annotated[int, engine_option(help="Trials at once; -1 for one on each core.")]
+Normalise = Annotated[str, training_option(help=_NORMALISE)]
+Encoder = Annotated[str, training_option(help="Name of the encoder.")]
 EncoderOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="An option of the encoder, such as kernel_seconds=0.5. May be repeated.",
-        rich_help_panel=TRAINING,
-    ),
+    list[str] | None, training_option(metavar="NAME=VALUE", help=_ENCODER_OPTIONS)
 ]
-Sfreq = Annotated[
-    float | None,
-    typer.Option(
-        help="Sampling rate in Hz; that of the data by default.",
-        show_default=False,
-        rich_help_panel=TRAINING,
-    ),
-]
-MaxEpochs = Annotated[
-    int | None,
-    typer.Option(help="Most epochs; about 1000 steps by default.", rich_help_panel=TRAINING),
-]
-Patience = Annotated[
-    int,
-    typer.Option(
-        help="Stop after so many epochs without a lower validation loss and keep the weights of "
-        "the least one; 0 trains all epochs and keeps the last weights.",
-        rich_help_panel=TRAINING,
-    ),
-]
-LearningRate = Annotated[
-    float, typer.Option(help="Learning rate of AdamW.", rich_help_panel=TRAINING)
-]
-WeightDecay = Annotated[
-    float, typer.Option(help="Weight decay of AdamW.", rich_help_panel=TRAINING)
-]
-WarmupEpochs = Annotated[
-    int, typer.Option(help="First epochs without penalty.", rich_help_panel=TRAINING)
-]
-SubjectsPerBatch = Annotated[
-    int | None, typer.Option(help="Subjects in a batch.", rich_help_panel=TRAINING)
-]
+Sfreq = Annotated[float | None, training_option(help=_SFREQ, show_default=False)]
+MaxEpochs = Annotated[int | None, training_option(help="Most epochs; about 1000 steps by default.")]
+Patience = Annotated[int, training_option(help=_PATIENCE)]
+LearningRate = Annotated[float, training_option(help="Learning rate of AdamW.")]
+WeightDecay = Annotated[float, training_option(help="Weight decay of AdamW.")]
+WarmupEpochs = Annotated[int, training_option(help="Number of first epochs without a penalty.")]
+SubjectsPerBatch = Annotated[int | None, training_option(help="Number of subjects in a batch.")]
 TrialsPerSubject = Annotated[
-    int | None,
-    typer.Option(help="Trials of each subject in a batch.", rich_help_panel=TRAINING),
+    int | None, training_option(help="Number of trials of each subject in a batch.")
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.", rich_help_panel=TRAINING)]
-MemoryBudget = Annotated[
-    int,
-    typer.Option(
-        help="Bytes of signals to keep in memory; larger data are read batch by batch.",
-        rich_help_panel=TRAINING,
-    ),
-]
-RandomState = Annotated[int, typer.Option(help="Seed of everything.")]
+Device = Annotated[str, training_option(help="Where to train: auto, cpu, cuda or mps.")]
+MemoryBudget = Annotated[int, training_option(help=_MEMORY)]
+RandomState = Annotated[int, typer.Option(help="Seed of everything random.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose/--quiet", help="Show progress with the time left.")
 ]
 
 
-def named_values(given: Sequence[str] | None, option: str) -> dict[str, Any] | None:
+def arguments(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Pick the values that are named as parameters of a function.
+
+    Examples
+    --------
+    >>> arguments(divmod, {"x": 7, "z": 0})
+    {'x': 7}
+    """
+    return {name: values[name] for name in signature(function).parameters if name in values}
+
+
+def make_classifier(data: SubjectDataset, values: Mapping[str, Any]) -> CensoredClassifier:
+    """Make the classifier that the options of a command describe.
+
+    Parameters
+    ----------
+    data : SubjectDataset
+        Whose sampling rate is taken if no other is asked for.
+    values : mapping
+        Option -> value; options of other things are passed over.
+    """
+    from autotransfer.training import CensoredClassifier
+
+    options = arguments(CensoredClassifier, values)
+    for name in ("encoder_options", "measure_options"):
+        options[name] = named_values(options.get(name), f"--{name.replace('_', '-')}")
+    if options["sfreq"] is None:
+        options["sfreq"] = data.sfreq
+    return CensoredClassifier(**options | {"patience": options.get("patience") or None})
+
+
+def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any] | None:
     """Read ``name=value`` pairs; values are JSON where they can be, else text.
 
     Examples
@@ -122,32 +110,32 @@ def named_values(given: Sequence[str] | None, option: str) -> dict[str, Any] | N
     >>> named_values(["num_gpus=0.25", "address=auto"], "--engine-options")
     {'num_gpus': 0.25, 'address': 'auto'}
     """
-    if not given:
+    if not pairs:
         return None
-    found = {}
-    for pair in given:
+    values = {}
+    for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise typer.BadParameter(f"{pair!r} is not NAME=VALUE.", param_hint=option)
         try:
-            found[name.strip()] = json.loads(value)
+            values[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
-    return found
+            values[name.strip()] = value
+    return values
 
 
-def a_time(given: str | None) -> str | float | None:
+def as_time(text: str | None) -> str | float | None:
     """Read a time: a bare number is seconds.
 
     Examples
     --------
-    >>> a_time("90"), a_time("20m"), a_time(None)
+    >>> as_time("90"), as_time("20m"), as_time(None)
     (90.0, '20m', None)
     """
     try:
-        return None if given is None else float(given)
+        return None if text is None else float(text)
     except ValueError:
-        return given
+        return text
 
 
 def make_space(
@@ -166,48 +154,37 @@ def make_space(
         return None
     from autotransfer.search import Space
 
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if measure:
-        given["measures"] = _split(measure)
+        options["measures"] = _split(measure)
     if mode:
-        given["modes"] = _split(mode)
+        options["modes"] = _split(mode)
     if strengths:
-        given["strengths"] = {
-            name: _numbers(text, name)
-            for name, text in (named_values(strengths, "--strengths") or {}).items()
-        }
-    return Space(**given)
+        pairs = named_values(strengths, "--strengths") or {}
+        options["strengths"] = {name: _numbers(text, name) for name, text in pairs.items()}
+    return Space(**options)
 
 
-def _split(given: Iterable[str]) -> list[str]:
-    return [name.strip() for words in given for name in words.split(",") if name.strip()]
+def _split(texts: Iterable[str]) -> list[str]:
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
-def _numbers(given: Any, name: str) -> list[float]:
+def _numbers(text: Any, name: str) -> list[float]:
     try:
-        return [float(part) for part in str(given).strip("[]").split(",")]
+        return [float(part) for part in str(text).strip("[]").split(",")]
     except ValueError:
         raise SettingError(
-            f"Strengths of {name!r} must be numbers, not {given!r}. Write {name}=1,3,10."
+            f"Strengths of {name!r} must be numbers, not {text!r}. Write {name}=1,3,10."
         ) from None
 
 
-def sampling_rate(given: float | None, data: SubjectDataset) -> float | None:
-    """Take the rate that was given, else that of the data."""
-    return data.sfreq if given is None else given
-
-
-if TYPE_CHECKING:
-    from autotransfer.training import CensoredClassifier
-
-
-def load_model(given: str) -> CensoredClassifier:
+def load_model(folder: str) -> CensoredClassifier:
     """Load the chosen model of a run, or a model folder."""
     from autotransfer.search.run_folder import RunFolder
     from autotransfer.training import CensoredClassifier
     from autotransfer.training.model_folder import MANIFEST
 
-    path = Path(given).expanduser()
+    path = Path(folder).expanduser()
     files = RunFolder(path)
     if files.run.is_file():
         if not files.model.is_dir():

@@ -23,8 +23,8 @@ LOG_WIDTH = 200
 
 def console() -> Console:
     """Make the console of results: stdout."""
-    terminal = sys.stdout.isatty()
-    return Console(width=None if terminal else LOG_WIDTH, highlight=False, markup=False)
+    width = None if sys.stdout.isatty() else LOG_WIDTH
+    return Console(width=width, highlight=False, markup=False)
 
 
 def frame(out: Console) -> box.Box:
@@ -63,15 +63,15 @@ def working(words: str) -> Iterator[None]:
 @contextmanager
 def _no_interrupt_is_lost() -> Iterator[None]:
     """Interrupt at the end again, where a library has swallowed it, as some do when imported."""
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    came = False
+    interrupted = False
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
+        nonlocal interrupted
+        interrupted = True
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, note)
@@ -79,7 +79,7 @@ def _no_interrupt_is_lost() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if came:
+    if interrupted:
         raise KeyboardInterrupt
 
 
@@ -112,9 +112,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def print_json(found: Any) -> None:
+def print_json(value: Any) -> None:
     """Print JSON, alone on stdout."""
-    print(json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def plain(value: Any) -> Any:

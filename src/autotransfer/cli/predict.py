@@ -20,20 +20,15 @@ if TYPE_CHECKING:
     from autotransfer.data import SubjectDataset, TrialArray
     from autotransfer.training import CensoredClassifier
 
+_OUT = "CSV file to write, instead of stdout."
+_ADAPT = "Take each person's statistics from these very trials, without labels."
+
 
 def predict(
     source: Model,
     data: Data,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CSV file to write, instead of stdout."),
-    ] = None,
-    adapt: Annotated[
-        bool,
-        typer.Option(
-            "--adapt", help="Take each person's statistics from these very trials, without labels."
-        ),
-    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help=_OUT)] = None,
+    adapt: Annotated[bool, typer.Option("--adapt", help=_ADAPT)] = False,
     as_json: Json = False,
 ) -> None:
     """Predict the label of every trial, with the probability of each class, as CSV.
@@ -61,12 +56,12 @@ def predict(
 
         atomic.write_bytes(out, table.encode())
     if as_json:
-        found: dict[str, Any] = {"n_trials": len(predicted), "classes": classes}
+        result: dict[str, Any] = {"n_trials": len(predicted), "classes": classes}
         if out is None:
-            found |= {"predicted": predicted, "probabilities": probabilities}
+            result |= {"predicted": predicted, "probabilities": probabilities}
         else:
-            found |= {"out": str(out)}
-        print_json(found | {"balanced_accuracy": scores})
+            result |= {"out": str(out)}
+        print_json(result | {"balanced_accuracy": scores})
         return
     if out is None:
         sys.stdout.write(table)
@@ -83,8 +78,8 @@ def _load(data: str) -> tuple[TrialArray | Any, SubjectDataset | None]:
         signals = read_signals(path)
         if signals is not None:
             return signals, None
-    loaded = load(data)
-    return loaded.X, loaded
+    dataset = load(data)
+    return dataset.X, dataset
 
 
 def _probabilities(
@@ -97,12 +92,12 @@ def _probabilities(
         return model.predict_proba(signals)
     if labelled is None:
         return model.adapt(signals).predict_proba(signals)
-    found = np.empty((labelled.n_trials, len(model.classes_)))
+    probabilities = np.empty((labelled.n_trials, len(model.classes_)))
     for code in range(len(labelled.subject_ids)):
-        mine = np.flatnonzero(labelled.subject_code == code)
-        own = labelled.select(trials=mine).X
-        found[mine] = model.adapt(own).predict_proba(own)
-    return found
+        trials = np.flatnonzero(labelled.subject_code == code)
+        X = labelled.select(trials=trials).X
+        probabilities[trials] = model.adapt(X).predict_proba(X)
+    return probabilities
 
 
 def _csv(predicted: list[Any], probabilities: npt.NDArray[np.float64], classes: list[Any]) -> str:
@@ -127,16 +122,16 @@ def subject_scores(
     import numpy as np
 
     # By how they are written: a file may hold as text what was a number in training.
-    known = {str(label): code for code, label in enumerate(classes.tolist())}
-    true = np.array([known.get(str(label), -1) for label in data.y.tolist()])
-    right = true == np.array([known[str(label)] for label in predicted])
+    codes = {str(label): code for code, label in enumerate(classes.tolist())}
+    true = np.array([codes.get(str(label), -1) for label in data.y.tolist()])
+    right = true == np.array([codes[str(label)] for label in predicted])
     if not (true >= 0).any():
         return None
     scores = {}
     for code, name in enumerate(data.subject_names):
-        mine = data.subject_code == code
-        there = np.unique(true[mine & (true >= 0)])
-        shares = [right[mine & (true == label)].mean() for label in there]
+        of_subject = data.subject_code == code
+        labels = np.unique(true[of_subject & (true >= 0)])
+        shares = [right[of_subject & (true == label)].mean() for label in labels]
         if shares:
             scores[str(name)] = float(np.mean(shares))
     return scores

@@ -16,98 +16,54 @@ if TYPE_CHECKING:
 
     from autotransfer.auto import AutoTransfer
 
+_OUT = "Folder of the run; autotransfer-runs/<hash of data and options> if not given."
+_BUDGET = "Time for all of it: 20m, 1h, 1h30m, 2d; everything is tried without."
+_MEASURE = (
+    "A measure to try: adversary, mige, mmd, pairmmd, began. May be repeated; all by default."
+)
+_MODE = "A mode to try: marginal, conditional, complementary. May be repeated; all by default."
+_STRENGTHS = "Strengths to try for a measure, such as mmd=1,3,10. May be repeated."
+_STRATEGY = "How to walk through the space: grid or tpe."
+_N_SETTINGS = "Number of settings to try; the whole grid by default, or 60 with tpe."
+_KEEP = "Number of settings of each measure that are cross-validated."
+_N_FOLDS = (
+    "Groups of subjects of the cross-validation; one subject each by default, or 20 groups if "
+    "there are more than 40."
+)
+_RULE = "How to choose: lower_quartile, mean, worst_subject; oracle for study only."
+_PORTRAITS = "Measure and draw latents for the report: three more trainings."
+_ENGINE_OPTIONS = "An option of the engine, such as address=auto for Ray. May be repeated."
+
+Names = list[str] | None
+
 
 def run(
     data: opt.Data,
     out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder of the run; autotransfer-runs/<hash of data and options> if not given.",
-            show_default=False,
-        ),
+        str | None, typer.Option(metavar="FOLDER", help=_OUT, show_default=False)
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(help="Time for all of it: 20m, 1h, 1h30m, 2d; everything is tried without."),
-    ] = None,
+    budget: Annotated[str | None, typer.Option(help=_BUDGET)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing.")
     ] = False,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A measure to try: adversary, mige, mmd, pairmmd, began. May be repeated; all by "
-            "default.",
-            rich_help_panel=opt.SEARCH,
-        ),
-    ] = None,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A mode to try: marginal, conditional, complementary. May be repeated; all by "
-            "default.",
-            rich_help_panel=opt.SEARCH,
-        ),
-    ] = None,
+    measure: Annotated[Names, opt.search_option(help=_MEASURE)] = None,
+    mode: Annotated[Names, opt.search_option(help=_MODE)] = None,
     strengths: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MEASURE=NUMBERS",
-            help="Strengths to try for a measure, such as mmd=1,3,10. May be repeated.",
-            rich_help_panel=opt.SEARCH,
-        ),
+        Names, opt.search_option(metavar="MEASURE=NUMBERS", help=_STRENGTHS)
     ] = None,
-    strategy: Annotated[
-        str, typer.Option(help="grid or tpe.", rich_help_panel=opt.SEARCH)
-    ] = "grid",
-    n_settings: Annotated[
-        int | None, typer.Option(help="Settings to try.", rich_help_panel=opt.SEARCH)
-    ] = None,
+    strategy: Annotated[str, opt.search_option(help=_STRATEGY)] = "grid",
+    n_settings: Annotated[int | None, opt.search_option(help=_N_SETTINGS)] = None,
     prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune", help="Drop hopeless settings on the way.", rich_help_panel=opt.SEARCH
-        ),
+        bool, opt.search_option("--prune", help="Drop hopeless settings on the way.")
     ] = False,
-    keep: Annotated[
-        int,
-        typer.Option(
-            help="Settings of each measure that are cross-validated.", rich_help_panel=opt.SEARCH
-        ),
-    ] = 3,
-    n_folds: Annotated[
-        int | None,
-        typer.Option(
-            help="Groups of subjects of the cross-validation; one subject each by default, or 20 "
-            "groups if there are more than 40.",
-            rich_help_panel=opt.SEARCH,
-        ),
-    ] = None,
-    n_seeds: Annotated[
-        int,
-        typer.Option(help="Repetitions of the cross-validation.", rich_help_panel=opt.SEARCH),
-    ] = 1,
+    keep: Annotated[int, opt.search_option(help=_KEEP)] = 3,
+    n_folds: Annotated[int | None, opt.search_option(help=_N_FOLDS)] = None,
+    n_seeds: Annotated[int, opt.search_option(help="Repetitions of the cross-validation.")] = 1,
     search_folds: Annotated[
-        int,
-        typer.Option(
-            help="Folds on which the search tries every setting.", rich_help_panel=opt.SEARCH
-        ),
+        int, opt.search_option(help="Folds on which the search tries every setting.")
     ] = 1,
-    rule: Annotated[
-        str,
-        typer.Option(
-            help="How to choose: lower_quartile, mean, worst_subject; oracle for study only.",
-            rich_help_panel=opt.SEARCH,
-        ),
-    ] = "lower_quartile",
-    portraits: Annotated[
-        bool,
-        typer.Option(
-            help="Measure and draw latents for the report: three more trainings.",
-            rich_help_panel=opt.SEARCH,
-        ),
-    ] = True,
+    rule: Annotated[str, opt.search_option(help=_RULE)] = "lower_quartile",
+    portraits: Annotated[bool, opt.search_option(help=_PORTRAITS)] = True,
     normalise: opt.Normalise = "channel",
     encoder: opt.Encoder = "eegnet",
     encoder_options: opt.EncoderOptions = None,
@@ -121,21 +77,14 @@ def run(
     trials_per_subject: opt.TrialsPerSubject = None,
     device: opt.Device = "auto",
     memory_budget: opt.MemoryBudget = 4 * 2**30,
-    engine: Annotated[
-        str, typer.Option(help="local or ray.", rich_help_panel=opt.ENGINE)
-    ] = "local",
+    engine: Annotated[str, opt.engine_option(help="What runs the trials: local or ray.")] = "local",
     n_jobs: opt.NJobs = 1,
     engine_options: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="An option of the engine, such as address=auto for Ray. May be repeated.",
-            rich_help_panel=opt.ENGINE,
-        ),
+        Names, opt.engine_option(metavar="NAME=VALUE", help=_ENGINE_OPTIONS)
     ] = None,
     storage: opt.Storage = None,
     time_limit: Annotated[
-        str | None, typer.Option(help="Most time of a trial.", rich_help_panel=opt.ENGINE)
+        str | None, opt.engine_option(help="Longest time that a trial may take.")
     ] = None,
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
@@ -153,53 +102,28 @@ def run(
       autotransfer run gestures.npz --budget 1h --dry-run
       autotransfer run gestures.npz --out runs/mmd --measure mmd --mode marginal
     """
+    options = dict(locals())
     with working("loading"):
         from autotransfer.auto import AutoTransfer
         from autotransfer.data import load
-        from autotransfer.training import CensoredClassifier
 
-        loaded = load(data)
-    auto = AutoTransfer(
-        opt.a_time(budget),
-        out=out,
-        classifier=CensoredClassifier(
-            warmup_epochs=warmup_epochs,
-            encoder=encoder,
-            encoder_options=opt.named_values(encoder_options, "--encoder-options"),
-            sfreq=opt.sampling_rate(sfreq, loaded),
-            normalise=normalise,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            max_epochs=max_epochs,
-            patience=patience or None,
-            subjects_per_batch=subjects_per_batch,
-            trials_per_subject=trials_per_subject,
-            device=device,
-            memory_budget=memory_budget,
-        ),
-        space=opt.make_space(measure, mode, strengths),
-        strategy=strategy,
-        n_settings=n_settings,
-        prune=prune,
-        keep=keep,
-        n_folds=n_folds,
-        n_seeds=n_seeds,
-        search_folds=search_folds,
-        rule=rule,
-        portraits=portraits,
-        engine=engine,
-        n_jobs=n_jobs,
-        engine_options=opt.named_values(engine_options, "--engine-options"),
-        storage=storage,
-        time_limit=opt.a_time(time_limit),
-        random_state=random_state,
-        verbose=verbose,
-    )
-    given = {"X": loaded.X, "y": loaded.y, "subject": loaded.subject}
+        dataset = load(data)
+    # These are the search's here; a trial has its own.
+    of_search = {"measure", "mode", "random_state", "verbose"}
+    training = {name: value for name, value in options.items() if name not in of_search}
+    converted = {
+        "budget": opt.as_time(budget),
+        "time_limit": opt.as_time(time_limit),
+        "engine_options": opt.named_values(engine_options, "--engine-options"),
+        "classifier": opt.make_classifier(dataset, training),
+        "space": opt.make_space(measure, mode, strengths),
+    }
+    auto = AutoTransfer(**opt.arguments(AutoTransfer, options) | converted)
+    trials = {"X": dataset.X, "y": dataset.y, "subject": dataset.subject}
     if dry_run:
-        print_forecasts(auto.forecast(**given, budgets=[auto.budget]), as_json)
+        print_forecasts(auto.forecast(**trials, budgets=[auto.budget]), as_json)
         return
-    auto.fit(**given)
+    auto.fit(**trials)
     with working("writing the report"):
         from autotransfer.report import write_report
 
@@ -213,20 +137,20 @@ def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:
     from autotransfer.search.run_folder import RunFolder
 
     files = RunFolder(auto.run_)
-    found: dict[str, Any] = json.loads(files.results.read_text())
+    results: dict[str, Any] = json.loads(files.results.read_text())
     if as_json:
         where = {"run": str(files.path), "model": str(files.model), "report": str(page)}
-        print_json(where | {"verdict": verdict(found), "results": found})
+        print_json(where | {"verdict": verdict(results), "results": results})
         return
     if not auto.verbose:
-        say(verdict(found))
-    shown = {
+        say(verdict(results))
+    columns = {
         "setting": "setting",
         "chosen": "chosen",
         "validation_lower_quartile": "validation q25",
         "test_mean": "test mean",
         "test_lower_quartile": "test q25",
     }
-    rows: Any = auto.candidates_[list(shown)].rename(columns=shown).to_dict("records")
+    rows: Any = auto.candidates_[list(columns)].rename(columns=columns).to_dict("records")
     print_table(rows, "Balanced accuracy over subjects (q25: lower quartile)")
     print(f"model:  {files.model}\nreport: {page}")

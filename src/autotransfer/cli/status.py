@@ -14,6 +14,9 @@ from autotransfer.cli.output import print_json, print_table, say, working
 if TYPE_CHECKING:
     from autotransfer.search.status import RunStatus
 
+_OUT = "Where to write the page; in the run's folder by default."
+_ASSETS = "Where to write figures and tables; beside the page by default."
+
 
 def status(run: Run, storage: Storage = None, check: Check = False, as_json: Json = False) -> None:
     """Say how far a run is and how long it will take, also while it goes on.
@@ -25,13 +28,13 @@ def status(run: Run, storage: Storage = None, check: Check = False, as_json: Jso
     """
     from autotransfer.search.status import read_status
 
-    found = read_status(Path(run), storage)
+    run_status = read_status(Path(run), storage)
     if as_json:
-        print_json(found.to_json())
+        print_json(run_status.to_json())
     else:
-        print_table([_row(stage) for stage in found.stages])
-        print(_words(found))
-    if check and not found.complete:
+        print_table([_row(stage) for stage in run_status.stages])
+        print(_words(run_status))
+    if check and not run_status.complete:
         raise typer.Exit(STOPPED)
 
 
@@ -46,29 +49,22 @@ def _row(stage: Any) -> dict[str, Any]:
     }
 
 
-def _words(found: RunStatus) -> str:
+def _words(run_status: RunStatus) -> str:
     from autotransfer.training.progress import duration
 
-    if found.complete:
+    if run_status.complete:
         return "The run is complete."
-    if not found.alive:
+    if not run_status.alive:
         return "The run is not complete, and nobody works on it: give the same command again."
-    left = "" if found.left is None else f"; this stage takes about {duration(found.left)} more"
-    return f"The run goes on{left}."
+    left = run_status.left
+    more = "" if left is None else f"; this stage takes about {duration(left)} more"
+    return f"The run goes on{more}."
 
 
 def report(
     run: Run,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write the page; in the run's folder if not."),
-    ] = None,
-    assets: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Where to write figures and tables; beside the page if not."
-        ),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help=_OUT)] = None,
+    assets: Annotated[Path | None, typer.Option(metavar="FOLDER", help=_ASSETS)] = None,
     storage: Storage = None,
     check: Check = False,
 ) -> None:

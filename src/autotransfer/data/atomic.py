@@ -101,11 +101,11 @@ def folder(path: PathLike, overwrite: bool = False) -> Iterator[Path]:
     temp.mkdir()
     try:
         yield temp
-        for made in temp.rglob("*"):
-            if made.is_file():
-                _sync_file(made)
+        for item in temp.rglob("*"):
+            if item.is_file():
+                _sync_file(item)
             else:
-                sync_folder(made)
+                sync_folder(item)
         sync_folder(temp)
         _move_in(temp, target, overwrite)
     except BaseException:

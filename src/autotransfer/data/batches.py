@@ -125,14 +125,14 @@ class SubjectBatches:
         rng = np.random.default_rng([self.seed, number])
         always, table = self._deal(rng)
         hands: dict[int, list[Index]] = {}
-        for dealt in table:
+        for places in table:
             batch = []
-            for who in [*always, *dealt[dealt >= 0].tolist()]:
-                if who not in hands:
-                    hands[who] = self._cut(who, rng)
-                batch.append(hands[who].pop())
-                if not hands[who]:
-                    del hands[who]  # all its chunks are drawn: memory stays O(subjects open)
+            for subject in [*always, *places[places >= 0].tolist()]:
+                if subject not in hands:
+                    hands[subject] = self._cut(subject, rng)
+                batch.append(hands[subject].pop())
+                if not hands[subject]:
+                    del hands[subject]  # all its chunks are drawn: memory stays O(subjects open)
             yield np.concatenate(batch)
 
     def _deal(self, rng: np.random.Generator) -> tuple[list[int], Index]:
@@ -148,31 +148,31 @@ class SubjectBatches:
         order = np.concatenate([order[~large], order[large]])
         chunks = self._chunks[order]
         always = np.repeat(order, chunks // n).tolist()
-        left = np.repeat(order, chunks % n)
-        rows = np.full((-(-len(left) // n), n), -1, np.intp)
-        rows.reshape(-1)[: len(left)] = left
+        remainder = np.repeat(order, chunks % n)
+        rows = np.full((-(-len(remainder) // n), n), -1, np.intp)
+        rows.reshape(-1)[: len(remainder)] = remainder
         # A row gives one chunk to each batch, so no two of its chunks meet. Only the subject that
         # ends one row and begins the next could meet itself: it then changes places.
         mixed = rng.permuted(rows, axis=1)
         for r in range(1, len(rows)):
-            who = rows[r, 0]
-            if rows[r - 1, -1] == who:
-                above, here = mixed[r - 1] == who, mixed[r] == who
-                clash = np.flatnonzero(above & here)
-                free = np.flatnonzero(~above & ~here)[: len(clash)]
+            subject = rows[r, 0]
+            if rows[r - 1, -1] == subject:
+                above, below = mixed[r - 1] == subject, mixed[r] == subject
+                clash = np.flatnonzero(above & below)
+                free = np.flatnonzero(~above & ~below)[: len(clash)]
                 mixed[r, clash], mixed[r, free] = mixed[r, free], mixed[r, clash]
         return always, np.ascontiguousarray(mixed.T)
 
-    def _cut(self, who: int, rng: np.random.Generator) -> list[Index]:
+    def _cut(self, subject: int, rng: np.random.Generator) -> list[Index]:
         """Cut the trials of a subject at random into chunks, each with its share of the classes.
 
         Of trials in the order of their classes, every m-th belongs to the same chunk.
         """
-        here = slice(self._start[who], self._start[who + 1])
-        order = rng.permutation(here.stop - here.start)
+        rows = slice(self._start[subject], self._start[subject + 1])
+        order = rng.permutation(rows.stop - rows.start)
         if self.by_class:
             # Stable, because other sorts differ between processors where values are equal.
-            order = order[np.argsort(self._class[here][order], kind="stable")]
-        mixed = self._trials[here][order]
-        n = int(self._chunks[who])
+            order = order[np.argsort(self._class[rows][order], kind="stable")]
+        mixed = self._trials[rows][order]
+        n = int(self._chunks[subject])
         return [mixed[i::n] for i in rng.permutation(n).tolist()]

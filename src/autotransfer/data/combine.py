@@ -105,13 +105,13 @@ def _one_rate(parts: list[SubjectDataset]) -> float | None:
     groups = _grouped(parts, lambda part: part.sfreq)
     if len(groups) > 1:
         rates = [
-            f"{who} {'of unknown rate' if rate is None else f'at {rate:g} Hz'}"
-            for rate, who in groups.items()
+            f"{people} {'of unknown rate' if rate is None else f'at {rate:g} Hz'}"
+            for rate, people in groups.items()
         ]
-        known = [rate for rate in groups if rate is not None]
+        numbers = [rate for rate in groups if rate is not None]
         raise SamplingRateError(
             f"The data sets have different sampling rates: {'; '.join(rates)}. Resample them to "
-            f"one rate ({min(known):g} Hz loses nothing that all have), or set sfreq where it is "
+            f"one rate ({min(numbers):g} Hz loses nothing that all have), or set sfreq where it is "
             "missing."
         )
     return parts[0].sfreq
@@ -120,7 +120,7 @@ def _one_rate(parts: list[SubjectDataset]) -> float | None:
 def _one_length(parts: list[SubjectDataset]) -> int:
     groups = _grouped(parts, lambda part: part.n_times)
     if len(groups) > 1:
-        lengths = "; ".join(f"{who} with {n} time points" for n, who in groups.items())
+        lengths = "; ".join(f"{people} with {n} time points" for n, people in groups.items())
         raise ShapeError(
             f"The data sets have windows of different lengths: {lengths}. Cut all to one length, "
             f"for instance the first {min(groups)} time points."
@@ -130,47 +130,43 @@ def _one_length(parts: list[SubjectDataset]) -> int:
 
 def _one_montage(parts: list[SubjectDataset], channels: str | Sequence[str] | None) -> list[str]:
     """Choose the channels of the result; complain, by subject, about those that are missing."""
-    have = [set(part.channels) for part in parts]
-    common = [name for name in parts[0].channels if all(name in names for names in have)]
+    common = [name for name in parts[0].channels if all(name in p.channels for p in parts)]
     if channels == "common":
-        wanted = common
+        names = common
     elif isinstance(channels, str):
         raise ChannelMismatchError(
             f'channels must be "common", a list of channel names or None, not {channels!r}.'
         )
     elif channels is not None:
-        wanted = [str(name) for name in channels]
+        names = [str(name) for name in channels]
     else:
-        wanted = list(dict.fromkeys(name for part in parts for name in part.channels))
-    lacking = [tuple(name for name in wanted if name not in names) for names in have]
+        names = list(dict.fromkeys(name for part in parts for name in part.channels))
     offer = (
         f'All have {join_some(common, 80)}: use channels="common" to keep these.'
         if common
         else "No channel name is in all of them: give the channels the same names first."
     )
-    if any(lacking):
-        groups: dict[tuple[str, ...], list[SubjectDataset]] = {}
-        for missing, part in zip(lacking, parts, strict=True):
-            groups.setdefault(missing, []).append(part)
-        who = "; ".join(
-            f"{_people(members)} without {join_some(missing)}"
-            for missing, members in groups.items()
-            if missing
+    groups = _grouped(parts, lambda part: tuple(n for n in names if n not in part.channels))
+    lacks = [
+        f"{people} without {join_some(missing)}" for missing, people in groups.items() if missing
+    ]
+    if lacks:
+        raise ChannelMismatchError(
+            f"The data sets have different channels: {'; '.join(lacks)}. {offer}"
         )
-        raise ChannelMismatchError(f"The data sets have different channels: {who}. {offer}")
-    if not wanted:
+    if not names:
         raise ChannelMismatchError(f"There is no channel to keep. {offer}")
-    return wanted
+    return names
 
 
 def _no_subject_twice(parts: list[SubjectDataset]) -> None:
-    seen: dict[str, int] = {}
+    first_in: dict[str, int] = {}
     twice: dict[str, tuple[int, int]] = {}
     for number, part in enumerate(parts):
         for name in map(str, part.subject_ids.tolist()):
-            if name in seen:
-                twice[name] = (seen[name], number)
-            seen.setdefault(name, number)
+            if name in first_in:
+                twice[name] = (first_in[name], number)
+            first_in.setdefault(name, number)
     if twice:
         where = join_some([f"{name} (data sets {a} and {b})" for name, (a, b) in twice.items()])
         raise SubjectError(
@@ -185,8 +181,8 @@ def _one_naming(
     """Merge label -> name tables: a label must not have two names, nor a name two labels."""
     names: dict[str, str] = {}
     owners: dict[str, str] = {}
-    for labels, given in parts:
-        for label, name in zip(map(str, labels.tolist()), given, strict=True):
+    for labels, display_names in parts:
+        for label, name in zip(map(str, labels.tolist()), display_names, strict=True):
             if label == name:  # not named
                 continue
             if names.setdefault(label, name) != name:
@@ -213,8 +209,8 @@ def _join(values: list[Labels], name: str, error: type[AutoTransferError]) -> La
 
 
 def _join_all(values: list[Labels | None], name: str) -> Labels | None:
-    known = [value for value in values if value is not None]
-    return _join(known, name, SubjectError) if len(known) == len(values) else None
+    present = [value for value in values if value is not None]
+    return _join(present, name, SubjectError) if len(present) == len(values) else None
 
 
 def _grouped(parts: list[SubjectDataset], key: Callable[[SubjectDataset], Any]) -> dict[Any, str]:

@@ -225,15 +225,14 @@ def fingerprint(X: TrialArray, y: Labels, subject: Labels, finite: bool = False)
     return digest.hexdigest()
 
 
-def _member(values: Labels, wanted: Iterable[Any], known: Labels, what: str) -> npt.NDArray[Any]:
+def _member(values: Labels, requested: Iterable[Any], valid: Labels, what: str) -> npt.NDArray[Any]:
     """Mask of the values that are wanted; a wanted value that does not exist is an error."""
-    ids = [wanted] if isinstance(wanted, str) or np.ndim(wanted) == 0 else list(wanted)  # type: ignore[arg-type]
-    missing = not_among(ids, known)
+    ids = [requested] if isinstance(requested, str) or np.ndim(requested) == 0 else list(requested)  # type: ignore[arg-type]
+    missing = not_among(ids, valid)
     if missing:
         error = UnknownSubjectError if what == "subject" else LabelError
-        raise error(f"No {what} {join_some(missing)}. Known: {join_some(known.tolist(), 40)}.")
-    mask: npt.NDArray[Any] = np.isin(values, np.asarray(ids, dtype=known.dtype))
-    return mask
+        raise error(f"No {what} {join_some(missing)}. Known: {join_some(valid.tolist(), 40)}.")
+    return np.isin(values, np.asarray(ids, dtype=valid.dtype))
 
 
 def _take(trials: TrialArray, keep: Index) -> TrialArray:

@@ -7,11 +7,8 @@ from mmap import ALLOCATIONGRANULARITY
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from autotransfer.data.trials import Index, TrialArray
-
-Array = npt.NDArray[Any]
+from autotransfer.data.trials import Array, Index, TrialArray
 
 
 @dataclass(frozen=True)

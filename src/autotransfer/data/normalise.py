@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data.trials import Float32, Index, TrialArray
-from autotransfer.data.validate import (
-    as_trial_numbers,
-    as_trials,
-    require_finite,
-    require_real,
-)
+from autotransfer.data.validate import as_trial_numbers, as_trials, require_finite, require_real
 from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, join_some
 
 Float64 = npt.NDArray[np.float64]
@@ -174,9 +169,7 @@ class Normaliser:
             except (KeyError, TypeError, ValueError):
                 mean, std = np.zeros(0), np.zeros(0)
             fine = mean.ndim == 1 and mean.shape == std.shape and mean.size > 0
-            if not (
-                fine and np.all(np.isfinite(mean)) and np.all(std >= 0) and np.all(std < np.inf)
-            ):
+            if not (fine and np.isfinite(mean).all() and ((std >= 0) & (std < np.inf)).all()):
                 raise SettingError(
                     "The saved normaliser is damaged: it needs one finite mean and one standard "
                     "deviation for each channel. Fit it again on the training trials."
@@ -238,10 +231,10 @@ def _centre(x: Float32) -> Float64:
     squares: Float64 = np.einsum("nct,nct->nc", x, x).astype(np.float64)
     deviation: Float64 = np.sqrt(squares / n_times)
     # Squares of values beyond about 1e±19 leave the float32 range: these rows again in float64.
-    odd = ~((deviation > 1e-15) & (deviation < 1e15))
-    if odd.any():
-        rows = x[odd].astype(np.float64)
-        deviation[odd] = np.sqrt(np.einsum("rt,rt->r", rows, rows) / n_times)
+    extreme = ~((deviation > 1e-15) & (deviation < 1e15))
+    if extreme.any():
+        rows = x[extreme].astype(np.float64)
+        deviation[extreme] = np.sqrt(np.einsum("rt,rt->r", rows, rows) / n_times)
     flat = deviation <= _EPS * np.abs(mean[..., 0])
     x[flat] = 0.0
     deviation[flat] = 0.0

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import BaseCrossValidator
 
 from autotransfer.data.trials import Index
-from autotransfer.data.validate import as_labels, as_seed, not_among
+from autotransfer.data.validate import Labels, as_labels, as_seed, not_among
 from autotransfer.errors import FoldError, MissingSubjectError, SubjectLeakageError, join_some
-
-Labels = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -46,22 +44,21 @@ class Fold:
     def __post_init__(self) -> None:
         sides = ("train", "validation", "test")
         people = {side: np.unique(self.subject[getattr(self, side)]) for side in sides}
-        for i, one in enumerate(sides):
-            for other in sides[i + 1 :]:
-                both = np.intersect1d(people[one], people[other])
-                if len(both):
-                    raise SubjectLeakageError(
-                        f"Subject {join_some(both.tolist())} would be in {one} and in {other}. A "
-                        "subject may stand on one side only: split by subject, for instance with "
-                        "SubjectFolds."
-                    )
+        for side, other in combinations(sides, 2):
+            both = np.intersect1d(people[side], people[other])
+            if len(both):
+                raise SubjectLeakageError(
+                    f"Subject {join_some(both.tolist())} would be in {side} and in {other}. A "
+                    "subject may stand on one side only: split by subject, for instance with "
+                    "SubjectFolds."
+                )
         if len(self.train) == 0:
             raise FoldError("No subject is left to train on. Hold out fewer subjects.")
 
     def subjects(self, side: str) -> list[Any]:
         """Ids of the subjects on a side: "train", "validation" or "test"."""
-        found: list[Any] = np.unique(self.subject[getattr(self, side)]).tolist()
-        return found
+        ids: list[Any] = np.unique(self.subject[getattr(self, side)]).tolist()
+        return ids
 
 
 class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
@@ -101,11 +98,7 @@ class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
-        self,
-        n_folds: int | None = None,
-        *,
-        shuffle: bool = False,
-        random_state: int | None = None,
+        self, n_folds: int | None = None, *, shuffle: bool = False, random_state: int | None = None
     ) -> None:
         self.n_folds = n_folds
         self.shuffle = shuffle
@@ -154,9 +147,9 @@ class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
         members = [order[starts[g] : starts[g + 1]] for g in range(len(groups))]
         for i in range(len(groups)):
             j = (i + 1) % len(groups)
-            held = np.zeros(len(subject), bool)
-            held[members[i]] = held[members[j]] = True
-            yield Fold(subject, np.flatnonzero(~held), members[i], members[j])
+            held_out = np.zeros(len(subject), bool)
+            held_out[members[i]] = held_out[members[j]] = True
+            yield Fold(subject, np.flatnonzero(~held_out), members[i], members[j])
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Count the folds (scikit-learn's name)."""
@@ -213,7 +206,7 @@ def hold_out(subject: Any, validation: Any, random_state: int | None = None) -> 
     subject = as_labels(subject, "subject")
     ids = np.unique(subject)
     if validation is None:
-        chosen = ids[:0]
+        validation_ids = ids[:0]
     elif isinstance(validation, float) or (
         isinstance(validation, int | np.integer) and not isinstance(validation, bool)
     ):
@@ -230,22 +223,24 @@ def hold_out(subject: Any, validation: Any, random_state: int | None = None) -> 
                 f"give a number from 1 to {len(ids) - 1}, or a list of subject ids. A list of one "
                 "id holds out that subject."
             )
-        chosen = np.random.default_rng(random_state).choice(ids, n, replace=False)
+        validation_ids = np.random.default_rng(random_state).choice(ids, n, replace=False)
     elif isinstance(validation, bool) or not isinstance(validation, str | Iterable):
         raise FoldError(
             f"validation={validation!r} does not say who validates: give a number or share of "
             "subjects, a list of subject ids, or None."
         )
     else:
-        wanted = [validation] if isinstance(validation, str) else list(validation)
-        missing = not_among(wanted, ids)
+        requested = [validation] if isinstance(validation, str) else list(validation)
+        missing = not_among(requested, ids)
         if missing:
             raise FoldError(
                 f"Validation subject {join_some(missing)} is not in the data. The subjects are: "
                 f"{join_some(ids.tolist(), 40)}."
             )
-        chosen = np.asarray(wanted, dtype=ids.dtype)
-    held = np.isin(subject, chosen)
-    if held.all():
+        validation_ids = np.asarray(requested, dtype=ids.dtype)
+    validates = np.isin(subject, validation_ids)
+    if validates.all():
         raise FoldError("All subjects validate and none is left to train on. Hold out fewer.")
-    return Fold(subject, np.flatnonzero(~held), np.flatnonzero(held), np.zeros(0, np.intp))
+    return Fold(
+        subject, np.flatnonzero(~validates), np.flatnonzero(validates), np.zeros(0, np.intp)
+    )

@@ -7,6 +7,7 @@ decoded, and how strongly is set by the caller.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.validate import as_count, as_sampling_rate, as_seed
@@ -69,24 +70,14 @@ def make_subjects(
     >>> data.counts().tolist()
     [[5, 5], [5, 5], [5, 5]]
     """
-    sizes = {
-        "n_subjects": n_subjects,
-        "n_trials": n_trials,
-        "n_classes": n_classes,
-        "n_channels": n_channels,
-        "n_times": n_times,
-    }
-    for name, value in sizes.items():
-        as_count(value, name)
-    for name, size in (("subject_shift", subject_shift), ("noise", noise)):
-        if not (np.isfinite(size) and size >= 0):
-            raise SettingError(f"{name} must be a number of at least 0, not {size}.")
+    _require_counts(n_subjects=n_subjects, n_trials=n_trials, n_classes=n_classes)
+    _require_counts(n_channels=n_channels, n_times=n_times)
+    _require_sizes(subject_shift=subject_shift, noise=noise)
     random_state, rate = as_seed(random_state), as_sampling_rate(sfreq)
     if rate is None:
         raise SamplingRateError("sfreq must be a number in Hz, not None.")
     frequencies = class_frequencies(n_classes, rate)
-    common = np.random.default_rng([random_state, 1])
-    patterns = _patterns(common, n_classes, n_channels)
+    patterns = _patterns(np.random.default_rng([random_state, 1]), n_classes, n_channels)
     X = np.empty((n_subjects * n_trials, n_channels, n_times), np.float32)
     y = np.empty(n_subjects * n_trials, np.int64)
     times = np.arange(n_times) / rate
@@ -106,8 +97,7 @@ def make_subjects(
         block += np.sqrt(2) * (patterns @ mix.T)[label][:, :, None] * wave[:, None]
         block += np.sqrt(2) * own_pattern[:, None] * own_wave[:, None]
         X[rows] = block
-    subject = np.repeat(np.arange(n_subjects), n_trials)
-    return SubjectDataset(X, y, subject, sfreq=rate)
+    return SubjectDataset(X, y, np.repeat(np.arange(n_subjects), n_trials), sfreq=rate)
 
 
 def make_leak(
@@ -152,11 +142,8 @@ def make_leak(
     >>> make_leak(n_trials=10)
     SubjectDataset(60 trials, 6 subjects, 2 classes, 12 channels x 1 times)
     """
-    for name, value in (("n_subjects", n_subjects), ("n_trials", n_trials)):
-        as_count(value, name)
-    for name, size in (("confounding", confounding), ("leak", leak)):
-        if not (np.isfinite(size) and size >= 0) or (name == "confounding" and size > 1):
-            raise SettingError(f"{name} must be a number of at least 0, not {size}.")
+    _require_counts(n_subjects=n_subjects, n_trials=n_trials)
+    _require_sizes(confounding=confounding, leak=leak)
     people = np.random.default_rng([as_seed(random_state), 3])
     q = np.linalg.qr(people.normal(size=(12, 12)))[0]
     codes = people.normal(size=(n_subjects, 4))
@@ -170,7 +157,18 @@ def make_leak(
     return SubjectDataset((hidden @ q.T)[:, :, None].astype(np.float32), y, subject)
 
 
-def class_frequencies(n_classes: int, sfreq: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _require_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        as_count(count, name)
+
+
+def _require_sizes(**sizes: float) -> None:
+    for name, size in sizes.items():
+        if not (np.isfinite(size) and size >= 0) or (name == "confounding" and size > 1):
+            raise SettingError(f"{name} must be a number of at least 0, not {size}.")
+
+
+def class_frequencies(n_classes: int, sfreq: float) -> npt.NDArray[np.float64]:
     """Return the frequency in Hz of every class of `make_subjects`.
 
     Examples
@@ -181,11 +179,8 @@ def class_frequencies(n_classes: int, sfreq: float) -> np.ndarray[tuple[int], np
     return sfreq * np.linspace(0.06, 0.20, n_classes)
 
 
-def _patterns(
-    rng: np.random.Generator, n: int, n_channels: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _patterns(rng: np.random.Generator, n: int, n_channels: int) -> npt.NDArray[np.float64]:
     """Draw n spatial patterns with root mean square 1 over channels."""
     patterns = rng.normal(size=(n, n_channels))
-    scale: np.ndarray[tuple[int, int], np.dtype[np.float64]]
-    scale = np.sqrt(np.mean(patterns**2, axis=1, keepdims=True))
-    return patterns / scale
+    scaled: npt.NDArray[np.float64] = patterns / np.sqrt(np.mean(patterns**2, 1, keepdims=True))
+    return scaled

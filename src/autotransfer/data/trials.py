@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Array = npt.NDArray[Any]
 Float32 = npt.NDArray[np.float32]
 Index = npt.NDArray[np.intp]
 
@@ -80,27 +81,27 @@ class TrialArray:
 
     def __getitem__(self, key: Any) -> Float32:
         """Fetch trials as a float32 array; the key may index channels and times too."""
-        trials, rest = (key[0], key[1:]) if isinstance(key, tuple) else (key, ())
+        trials, others = (key[0], key[1:]) if isinstance(key, tuple) else (key, ())
         if trials is Ellipsis:
-            trials, rest = slice(None), (Ellipsis, *rest)
+            trials, others = slice(None), (Ellipsis, *others)
         if isinstance(trials, list):
             trials = np.asarray(trials)
         where = trials if self.index is None else self.index[trials]
-        stored = np.asarray(self.base[where])
+        values = np.asarray(self.base[where])
         if self.scale is not None:
-            out = stored.astype(np.float32)
+            out = values.astype(np.float32)
             out *= np.float32(self.scale)
         else:
             # A slice of a memory map must become memory before its pages are given back; numbers
             # have already made a copy.
-            view = self._mmap is not None and np.may_share_memory(stored, self.base)
-            out = stored.astype(np.float32, copy=view)
+            view = self._mmap is not None and np.may_share_memory(values, self.base)
+            out = values.astype(np.float32, copy=view)
         if self._mmap is not None:
             self._mmap.madvise(mmap.MADV_DONTNEED)
-        if not rest:
+        if not others:
             return out
         # The trial axis is gone when one trial was asked for by number.
-        return out[rest] if np.ndim(out) < 3 else out[(slice(None), *rest)]
+        return out[others] if np.ndim(out) < 3 else out[(slice(None), *others)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         out = self[:]
@@ -131,5 +132,5 @@ def _memory_map(array: npt.NDArray[Any]) -> mmap.mmap | None:
         node = getattr(node, "base", None)
     # Pages of a copy-on-write map that were written to exist in memory only: given back, they
     # would be lost. Of other maps than numpy's it cannot be known.
-    found: mmap.mmap | None = getattr(node, "_mmap", None)
-    return found if hasattr(found, "madvise") and getattr(node, "mode", "c") != "c" else None
+    memory: mmap.mmap | None = getattr(node, "_mmap", None)
+    return memory if hasattr(memory, "madvise") and getattr(node, "mode", "c") != "c" else None

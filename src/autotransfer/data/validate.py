@@ -82,8 +82,7 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         if len(kinds) > 1 and "str" in kinds:
             raise DtypeError(
                 f"{name} mixes {join_some(kinds)}, so its values cannot be ordered. Use one kind, "
-                "for "
-                f"instance {name} = [str(v) for v in {name}]."
+                f"for instance {name} = [str(v) for v in {name}]."
             )
         array = np.array(array.tolist())
     if array.dtype.kind not in "fiubUS":
@@ -93,8 +92,7 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         if len(bad):
             raise error(
                 f"{name} is NaN or infinite for trials {join_some(bad.tolist())}. Label these "
-                "trials "
-                "or leave them out."
+                "trials or leave them out."
             )
     if name == "y" and array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
         raise LabelError(
@@ -153,8 +151,7 @@ def require_finite(block: npt.NDArray[Any], start: int = 0, subject: Labels | No
         if np.isfinite(np.dot(flat, flat)):
             return
     limit = np.finfo(np.float32).max / block.shape[2]
-    finite = np.isfinite(block)
-    trials, channels = np.nonzero(~finite.all(2))
+    trials, channels = np.nonzero(~np.isfinite(block).all(2))
     what, advice = "NaN or infinite values", "mend the signals first"
     if not len(trials):
         trials, channels = np.nonzero((np.abs(block) > limit).any(2))
@@ -190,12 +187,12 @@ def as_trial_numbers(trials: Any, n_trials: int) -> Index:
     return array.astype(np.intp) % n_trials
 
 
-def not_among(wanted: Sequence[Any], known: Labels) -> list[Any]:
+def not_among(items: Sequence[Any], labels: Labels) -> list[Any]:
     """List what is wanted but is none of the known labels."""
-    have = set(known.tolist())
-    plain = [item.item() if isinstance(item, np.generic) else item for item in wanted]
+    valid = set(labels.tolist())
+    plain = [item.item() if isinstance(item, np.generic) else item for item in items]
     # Labels are of these kinds; anything else may not even be hashable.
-    return [v for v in plain if not isinstance(v, str | bytes | int | float) or v not in have]
+    return [v for v in plain if not isinstance(v, str | bytes | int | float) or v not in valid]
 
 
 def as_weights(weights: Any, n_trials: int) -> npt.NDArray[np.float64]:
@@ -269,12 +266,12 @@ def as_names(names: Any, ids: Labels, what: str) -> list[str]:
     if hasattr(names, "items"):
         table = {str(key): str(value) for key, value in names.items()}
         return [table.get(str(item), str(item)) for item in ids.tolist()]
-    listed = as_list(names, what)
-    if len(listed) == len(ids):
-        return listed
+    words = as_list(names, what)
+    if len(words) == len(ids):
+        return words
     # Names for more classes than occur: labels are then positions in the list.
-    if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < len(listed):
-        return [listed[i] for i in ids.tolist()]
+    if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < len(words):
+        return [words[i] for i in ids.tolist()]
     raise ShapeError(
-        f"{what} has {len(listed)} names, but the data have {len(ids)}: {join_some(ids.tolist())}."
+        f"{what} has {len(words)} names, but the data have {len(ids)}: {join_some(ids.tolist())}."
     )

@@ -13,23 +13,16 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from autotransfer.data.trials import Array
 from autotransfer.data.validate import as_count
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
-from autotransfer.errors import (
-    KernelLengthWarning,
-    SettingError,
-    ShapeError,
-    WindowTooShortError,
-)
-
-Array = npt.NDArray[Any]
+from autotransfer.errors import KernelLengthWarning, SettingError, ShapeError, WindowTooShortError
 
 PAPER_RATE, PAPER_LENGTH = 128.0, 64
 """Sampling rate (Hz) for which EEGNet's lengths were chosen, and its temporal filters' length."""
@@ -117,7 +110,7 @@ class EEGNet(nn.Module):
             kernel_length, pool1 = _in_samples(kernel_seconds, sfreq)
         elif kernel_length is None:
             kernel_length = PAPER_LENGTH
-        given = {
+        counts = {
             "n_channels": n_channels,
             "n_times": n_times,
             "F1": F1,
@@ -128,7 +121,7 @@ class EEGNet(nn.Module):
             "pool1": pool1,
             "pool2": pool2,
         }
-        sizes = {name: as_count(value, name) for name, value in given.items()}
+        sizes = {name: as_count(value, name) for name, value in counts.items()}
         if not 0.0 <= drop_prob < 1.0:
             raise SettingError(f"drop_prob must lie in [0, 1), not {drop_prob}.")
         self.n_channels, self.n_times = sizes.pop("n_channels"), sizes.pop("n_times")
@@ -207,8 +200,8 @@ class EEGNet(nn.Module):
             return self._layers(x)
         if self.training:
             return self._train(x, stats)
-        wanted = (x, *self.parameters())
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in wanted):
+        tensors = (x, *self.parameters())
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
             return self._layers(x)
         return self._infer(x)
 
@@ -301,8 +294,8 @@ def _track(norm: nn.BatchNorm2d, mean: Array, var: Array, n: int) -> None:
     buffers = norm._buffers
     new = {"running_mean": mean, "running_var": var * (n / max(n - 1, 1))}
     for name, value in new.items():
-        kept = buffers[name].numpy()  # type: ignore[union-attr]
-        kept += norm.momentum * (value - kept)
+        running = buffers[name].numpy()  # type: ignore[union-attr]
+        running += norm.momentum * (value - running)
     count = buffers["num_batches_tracked"].numpy()  # type: ignore[union-attr]
     count += 1
 

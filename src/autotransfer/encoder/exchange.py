@@ -134,18 +134,18 @@ def to_braindecode(
     return {**state, _LINEAR[0]: weight, _LINEAR[1]: bias}
 
 
-def _check_names(state: Mapping[str, Tensor], wanted: Iterable[str], what: str) -> None:
+def _check_names(state: Mapping[str, Tensor], expected: Iterable[str], what: str) -> None:
     """Raise if names are missing from a state dict or it has others."""
-    names = list(wanted)
+    names = list(expected)
     missing = [name for name in names if name not in state]
     if missing:
         raise SettingError(
             f"This is not the {what}: it lacks {join_some(missing)}. It has "
             f"{join_some(list(state))}."
         )
-    others = [name for name in state if name not in names]
-    if others:
+    extra = [name for name in state if name not in names]
+    if extra:
         raise SettingError(
-            f"The {what} has entries that have no counterpart: {join_some(others)}. Hand over the "
+            f"The {what} has entries that have no counterpart: {join_some(extra)}. Hand over the "
             "state dict of the EEGNet alone."
         )

@@ -12,15 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from autotransfer.data.trials import Array
 from autotransfer.encoder.norm_pool import NormEluPool
 from autotransfer.encoder.temporal import TemporalConv
-
-Array = npt.NDArray[Any]
 
 
 class Plan:
@@ -39,8 +37,7 @@ class Plan:
         self.f1, self.depth, self.f2 = o["F1"], o["D"], o["F2"]
         self.f = self.f1 * self.depth
         self.max_norm, self.drop_prob = o["max_norm"], o["drop_prob"]
-        eps = o["batch_norm_eps"]
-        self.eps = eps
+        self.eps = eps = o["batch_norm_eps"]
         self.conv1 = TemporalConv(self.f1, n_times, o["kernel_length"])
         self.norm1 = NormEluPool(self.conv1.n_out, o["pool1"], eps)
         self.conv2 = TemporalConv(self.f, max(1, self.norm1.n_out), o["depthwise_kernel_length"])
@@ -97,8 +94,7 @@ class Buffers:
     """Views of an arena for one batch size: ``t[name]`` as tensor, ``a[name]`` as array."""
 
     def __init__(self, flat: dict[str, Tensor], plan: Plan, b: int) -> None:
-        shapes = plan.shapes(b)
-        self.t = {name: flat[name][: s[0] * s[1]].view(s) for name, s in shapes.items()}
+        self.t = {name: flat[name][: s[0] * s[1]].view(s) for name, s in plan.shapes(b).items()}
         self.a = {name: tensor.numpy() for name, tensor in self.t.items()}
         # As the temporal convolutions see them: filter, signal, time.
         self.conv = {
@@ -138,8 +134,7 @@ def limit_norm_gradient(grad: Array, weight: Array, norm: Array, max_norm: float
     """Gradient of `limit_norm`."""
     inv = 1 / (norm + 1e-7)
     along = np.vecdot(grad, weight)[:, None] * weight / np.maximum(norm, 1e-30)
-    limited: Array = np.where(norm > max_norm, (grad - along * inv) * (max_norm * inv), grad)
-    return limited
+    return np.where(norm > max_norm, (grad - along * inv) * (max_norm * inv), grad)
 
 
 class DropoutBits:
@@ -282,8 +277,7 @@ class FusedStep(torch.autograd.Function):
             *(grad_filters, grad_spatial, grad_depthwise, grad_pointwise.numpy()),
             *(grad_gain * inv_t, np.zeros_like(weight_t), grad_w1, grad_b1, grad_w2, grad_b2),
         )
-        dtype = filters.dtype
-        tensors = [torch.from_numpy(g.astype(dtype, copy=False)) for g in grads]
+        tensors = [torch.from_numpy(g.astype(filters.dtype, copy=False)) for g in grads]
         for i, shape in enumerate(ctx.shapes):
             tensors[i] = tensors[i].reshape(shape)
         return grad_x, None, grad_cov, *tensors, None

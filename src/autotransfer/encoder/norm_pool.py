@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-Array = npt.NDArray[Any]
+from autotransfer.data.trials import Array
 
 BLOCK = 128
 """Time points in a block of pooling: one product up to here. Longer blocks multiply more zeros: 512
@@ -62,16 +60,16 @@ class NormEluPool:
     def pool(self, e: Tensor, out: Tensor) -> None:
         """Average e (n, n_in) over pooling windows, into `out` (n, n_out)."""
         matrix = self._matrix[e.dtype]
-        for few, many in self._blocks:
-            part = matrix[: many.stop - many.start, : few.stop - few.start]
-            torch.mm(e[:, many], part, out=out[:, few])
+        for pooled, times in self._blocks:
+            part = matrix[: times.stop - times.start, : pooled.stop - pooled.start]
+            torch.mm(e[:, times], part, out=out[:, pooled])
 
     def spread(self, grad: Tensor, out: Tensor) -> None:
         """Gradient of `pool`: from (n, n_out) into `out` (n, n_in)."""
         matrix = self._matrix[grad.dtype]
-        for few, many in self._blocks:
-            part = matrix[: many.stop - many.start, : few.stop - few.start]
-            torch.mm(grad[:, few], part.mT, out=out[:, many])
+        for pooled, times in self._blocks:
+            part = matrix[: times.stop - times.start, : pooled.stop - pooled.start]
+            torch.mm(grad[:, pooled], part.mT, out=out[:, times])
 
     def forward(
         self, u: Array, q: Array, passing: Array, gain: Array, weight: Array, bias: Array

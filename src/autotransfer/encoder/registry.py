@@ -56,18 +56,18 @@ def make_encoder(
     >>> make_encoder(net, n_channels=4, n_times=10, options={"latent": "output"}).n_latent
     3
     """
-    given = dict(options or {})
+    own_options = dict(options or {})
     if isinstance(spec, str):
-        return _by_name(spec, n_channels, n_times, sfreq, given)
-    latent = given.pop("latent", None)
+        return _by_name(spec, n_channels, n_times, sfreq, own_options)
+    latent = own_options.pop("latent", None)
     if isinstance(spec, nn.Module):
-        check_options(given, {"latent"}, "An encoder handed over as a module")
+        check_options(own_options, {"latent"}, "An encoder handed over as a module")
         module = copy.deepcopy(spec)
     elif callable(spec):
-        known = _options_of(spec)
-        if known is not None:
-            check_options(given, {*known, "latent"}, "The function that makes the encoder")
-        module = spec(n_channels, n_times, **given)
+        names = _options_of(spec)
+        if names is not None:
+            check_options(own_options, {*names, "latent"}, "The function that makes the encoder")
+        module = spec(n_channels, n_times, **own_options)
         if not isinstance(module, nn.Module):
             raise SettingError(
                 "The function that makes the encoder must return a torch nn.Module; it returned "
@@ -76,17 +76,16 @@ def make_encoder(
     else:
         raise SettingError(
             f"An encoder is a name ({join_some(sorted(ENCODERS))}), a torch nn.Module, or a "
-            "function "
-            f"(n_channels, n_times) that makes one; not a {type(spec).__name__}."
+            f"function (n_channels, n_times) that makes one; not a {type(spec).__name__}."
         )
-    said = getattr(module, "n_latent", None)
-    if latent is not None or not isinstance(said, int):
+    declared = getattr(module, "n_latent", None)
+    if latent is not None or not isinstance(declared, int):
         return wrap(module, latent, n_channels=n_channels, n_times=n_times)
-    found = latent_length(module, n_channels, n_times)
-    if found != said:
+    actual = latent_length(module, n_channels, n_times)
+    if actual != declared:
         raise SettingError(
-            f"The encoder says n_latent={said}, but gives latents of length {found} for trials of "
-            f"{n_channels} channels x {n_times} time points."
+            f"The encoder says n_latent={declared}, but gives latents of length {actual} for "
+            f"trials of {n_channels} channels x {n_times} time points."
         )
     return module
 
@@ -96,9 +95,9 @@ def _by_name(
 ) -> nn.Module:
     """Make a registered encoder."""
     make = lookup("encoder", name, ENCODERS, "hand over a torch nn.Module of your own")
-    known = _options_of(make)
-    if known is not None:
-        check_options(options, set(known), f"The encoder {name!r}")
+    names = _options_of(make)
+    if names is not None:
+        check_options(options, set(names), f"The encoder {name!r}")
     if "sfreq" in inspect.signature(make).parameters:
         options = {**options, "sfreq": sfreq}
     return make(n_channels, n_times, **options)
@@ -109,6 +108,6 @@ def _options_of(make: Callable[..., Any]) -> list[str] | None:
     parameters = list(inspect.signature(make).parameters.values())
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     # The first two are the shape, whatever they are called.
-    return [name for name in named[2:] if name not in _SHAPE]
+    return [name for name in names[2:] if name not in _SHAPE]

@@ -8,15 +8,13 @@ time, and only the part of the matrix near the band is multiplied.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from numpy.lib.stride_tricks import as_strided
 from torch import Tensor
 
-Array = npt.NDArray[Any]
+from autotransfer.data.trials import Array
 
 BLOCK = 40
 """Least number of outputs in a block.
@@ -58,43 +56,37 @@ class TemporalConv:
         see the inputs from K // 2 before the block on. Inputs outside the window are zero.
         """
         n = max(1, self.n_out // BLOCK)
-        found = []
+        blocks = []
         for start, stop in pairwise(self.n_out * i // n for i in range(n + 1)):
             origin = start - self.padding
-            first, last = (
-                max(0, origin),
-                min(self.n_times, stop + self.kernel_length - 1 + origin - start),
-            )
-            found.append(
-                (slice(start, stop), slice(first, last), slice(first - origin, last - origin))
-            )
-        return found
+            first = max(0, origin)
+            last = min(self.n_times, stop - self.padding + self.kernel_length - 1)
+            columns = slice(first - origin, last - origin)
+            blocks.append((slice(start, stop), slice(first, last), columns))
+        return blocks
 
     def _matrix(self, role: str, dtype: torch.dtype) -> tuple[Tensor, Array]:
         """Zero matrix (F, rows, rows + K - 1), and its band (F, rows, K)."""
-        kept = self._matrices.get((role, dtype))
-        if kept is None:
+        entry = self._matrices.get((role, dtype))
+        if entry is None:
             rows, width = self._rows, self._rows + self.kernel_length - 1
             # Memory made under torch.inference_mode could not be written to in a later step.
             with torch.inference_mode(False):
                 matrix = torch.zeros(self.n_filters, rows, width, dtype=dtype)
             array = matrix.numpy()
-            one = array.itemsize
-            band = as_strided(
-                array,
-                (self.n_filters, rows, self.kernel_length),
-                (rows * width * one, (width + 1) * one, one),
-            )
-            kept = self._matrices[role, dtype] = (matrix, band)
-        return kept
+            size = array.itemsize
+            strides = (rows * width * size, (width + 1) * size, size)
+            band = as_strided(array, (self.n_filters, rows, self.kernel_length), strides)
+            entry = self._matrices[role, dtype] = (matrix, band)
+        return entry
 
     def forward(self, v: Tensor, filters: Array, out: Tensor) -> None:
         """Apply filters (F, K) to signals (F, n, T), into `out` (F, n, n_out)."""
         matrix, band = self._matrix("filter", v.dtype)
         np.copyto(band, filters[:, None])
-        for rows, seen, columns in self.blocks:
+        for rows, inputs, columns in self.blocks:
             part = matrix[:, : rows.stop - rows.start, columns]
-            torch.bmm(v[..., seen], part.mT, out=out[..., rows])
+            torch.bmm(v[..., inputs], part.mT, out=out[..., rows])
 
     def signal_gradient(self, grad: Tensor, filters: Array, out: Tensor) -> None:
         """Gradient of the signals, into `out` (F, n, T), from that of the output."""
@@ -104,9 +96,9 @@ class TemporalConv:
             torch.bmm(grad, matrix[..., self.blocks[0][2]], out=out)
             return
         out.zero_()
-        for rows, seen, columns in self.blocks:
+        for rows, inputs, columns in self.blocks:
             part = matrix[:, : rows.stop - rows.start, columns]
-            out[..., seen].baddbmm_(grad[..., rows], part)
+            out[..., inputs].baddbmm_(grad[..., rows], part)
 
     def filter_gradient(self, grad: Tensor, v: Tensor) -> Array:
         """Gradient (F, K) of the filters from that of the output and the signals."""
@@ -115,8 +107,8 @@ class TemporalConv:
             torch.bmm(grad.mT, v, out=product[..., self.blocks[0][2]])
         else:
             product.zero_()
-            for rows, seen, columns in self.blocks:
+            for rows, inputs, columns in self.blocks:
                 part = product[:, : rows.stop - rows.start, columns]
-                part.baddbmm_(grad[..., rows].mT, v[..., seen])
+                part.baddbmm_(grad[..., rows].mT, v[..., inputs])
         summed: Array = band.sum(1)
         return summed

@@ -90,11 +90,11 @@ class LatentOf(nn.Module):
         # The hook lives for this call only: nothing is kept between calls, copied or pickled.
         # Of two threads in the same module, each sees its own call.
         thread = threading.get_ident()
-        seen: list[Any] = []
+        inputs: list[Any] = []
 
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             if threading.get_ident() == thread:
-                seen[:] = [*args, *kwargs.values()][:1]
+                inputs[:] = [*args, *kwargs.values()][:1]
 
         layer = self.module.get_submodule(name)
         handle = layer.register_forward_pre_hook(hook, with_kwargs=True)
@@ -102,12 +102,12 @@ class LatentOf(nn.Module):
             self.module(x)
         finally:
             handle.remove()
-        if not seen:
+        if not inputs:
             raise SettingError(
                 f"The layer {name!r} was not called when the module ran, so its input cannot be "
                 f"the latent. {_NAME_ANOTHER}"
             )
-        return seen[0]
+        return inputs[0]
 
     def measure(self, n_channels: int, n_times: int) -> LatentOf:
         """Find `n_latent` by encoding two trials of zeros; returns itself."""
@@ -188,19 +188,7 @@ def wrap(
 
 
 def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
-    """Length of an encoder's latent, by encoding two trials of zeros.
-
-    Parameters
-    ----------
-    encoder : nn.Module
-        Signals (B, C, T) to latents (B, n_latent).
-    n_channels, n_times : int
-        Shape of a trial.
-
-    Returns
-    -------
-    int
-    """
+    """Find the length of an encoder's latent by encoding two trials of zeros, (2, C, T)."""
     tensors = (*encoder.parameters(), *encoder.buffers())
     like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
     x = torch.zeros(2, n_channels, n_times, dtype=like.dtype, device=like.device)

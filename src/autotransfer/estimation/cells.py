@@ -78,8 +78,7 @@ class Cells:
         people, person, _ = _unique(s)
         width = max(len(people), 1)
         key, cell, count = _unique(c * width + person)
-        stratum = _unique(key // width)[1]
-        return cls(s, c, cell, count, stratum, key % width)
+        return cls(s, c, cell, count, _unique(key // width)[1], key % width)
 
     @property
     def n_strata(self) -> int:
@@ -106,8 +105,7 @@ class Cells:
         total = np.bincount(self.stratum, weight, self.n_strata)
         n = np.count_nonzero(total)
         # The denominator is made safe first: an empty stratum has weights of zero anyway.
-        scaled: Floats = weight / np.where(total > 0, total * n, 1.0)[self.stratum]
-        return scaled
+        return weight / np.where(total > 0, total * n, 1.0)[self.stratum]
 
     def padded(self, chosen: npt.NDArray[np.bool]) -> tuple[Ints, npt.NDArray[np.bool]]:
         """Rows of the chosen cells as a table with one line a cell.
@@ -125,8 +123,7 @@ class Cells:
             Which are rows and not padding.
         """
         count = self.count[chosen]
-        width = int(count.max(initial=0))
-        mask = np.arange(width) < count[:, None]
+        mask = np.arange(int(count.max(initial=0))) < count[:, None]
         rows = np.zeros(mask.shape, np.intp)
         order = np.argsort(self.cell, kind="stable")
         rows[mask] = order[chosen[self.cell[order]]]
@@ -137,16 +134,16 @@ def _numbers(labels: Any) -> Ints:
     """Whole numbers (N,) from a tensor or array."""
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu().numpy()
-    found = np.asarray(labels)
-    if found.ndim != 1 or found.dtype.kind not in "iub":
+    numbers = np.asarray(labels)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iub":
         raise ShapeError(
             "Subjects and labels of a batch must be whole numbers, one a row; these are of shape "
-            f"{found.shape} and type {found.dtype}."
+            f"{numbers.shape} and type {numbers.dtype}."
         )
-    return found.astype(np.intp, copy=False)
+    return numbers.astype(np.intp, copy=False)
 
 
 def _unique(values: Ints) -> tuple[Ints, Ints, Ints]:
     """Distinct values, position of each row's value among them, counts."""
-    found, position, count = np.unique(values, return_inverse=True, return_counts=True)
-    return found, position, count
+    distinct, position, count = np.unique(values, return_inverse=True, return_counts=True)
+    return distinct, position, count

@@ -103,8 +103,8 @@ def conjugate_gradients(kernel: CurlFree, gamma: float) -> Tensor:
     size = start = _inner(residual, residual)
     tolerance = 1e-6 if x.dtype == torch.float32 else 1e-12
     root = math.sqrt(1 + 1 / gamma)
-    most = math.ceil(0.5 * root * math.log(2 * root / tolerance))
-    for _ in range(min(most, MOST_STEPS)):
+    n_steps = math.ceil(0.5 * root * math.log(2 * root / tolerance))
+    for _ in range(min(n_steps, MOST_STEPS)):
         going = size > tolerance**2 * start
         if not going.any():
             break

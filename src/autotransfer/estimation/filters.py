@@ -77,8 +77,8 @@ def ssge_eigenvectors(k: Tensor, ratio: float) -> tuple[Tensor, Tensor]:
     """f(λ) of `ssge`, (..., n), and the eigenvectors in columns."""
     values, vectors = eigen(k)
     # In ascending order, the sum of the smaller ones is what is left of the trace after this one.
-    left = values.cumsum(-1) - values
-    keep = left >= (1 - ratio) * values.sum(-1, keepdim=True)
+    remainder = values.cumsum(-1) - values
+    keep = remainder >= (1 - ratio) * values.sum(-1, keepdim=True)
     return _inverse(values, keep), vectors
 
 
@@ -134,8 +134,7 @@ def nu_iterates(product: Callable[[Tensor], Tensor], zeta: Tensor, gamma: float)
     before, now = torch.zeros_like(zeta), zeta * nu_weights(1)[1]
     for t in range(2, steps(math.sqrt(gamma)) + 1):
         u, w = nu_weights(t)
-        later = torch.lerp(before, now, 1 + u).add_(zeta - product(now), alpha=w)
-        before, now = now, later
+        before, now = now, torch.lerp(before, now, 1 + u).add_(zeta - product(now), alpha=w)
     return now
 
 
@@ -164,8 +163,8 @@ def solve_shifted(k: Tensor, h: Tensor, eta: Tensor | float) -> Tensor:
     if not info.any():
         return torch.cholesky_solve(h, factor)
     # Rounding made a tiny eigenvalue negative, which Cholesky does not allow and LU does.
-    found: Tensor = torch.linalg.solve_ex(shifted, h)[0]
-    return found
+    solution: Tensor = torch.linalg.solve_ex(shifted, h)[0]
+    return solution
 
 
 def eigen(k: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,17 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from autotransfer.data.trials import Array
 from autotransfer.estimation.length_scale import median_slope
-
-Array = npt.NDArray[Any]
 
 
 def gaussian_sum(
-    z: Tensor, pairs: Array, sigma: float | None, held: bool, scales: Sequence[float]
+    z: Tensor, pairs: Array, sigma: float | None, constant: bool, scales: Sequence[float]
 ) -> Tensor:
     """Sum ``Σ_ij V_ij mean_c exp(-d²_ij / 2(cσ)²)`` on the CPU.
 
@@ -33,7 +31,7 @@ def gaussian_sum(
         Symmetric weights V with zeros on the diagonal.
     sigma : float, optional
         σ; the median distance between rows if None.
-    held : bool
+    constant : bool
         Take σ for a constant in the gradient.
     scales : sequence of float
         The multiples c.
@@ -43,8 +41,8 @@ def gaussian_sum(
     Tensor of shape ()
         With a gradient in `z` that cannot be differentiated again.
     """
-    found: Tensor = _GaussianSum.apply(z, pairs, sigma, held, scales)  # type: ignore[no-untyped-call]
-    return found
+    total: Tensor = _GaussianSum.apply(z, pairs, sigma, constant, scales)  # type: ignore[no-untyped-call]
+    return total
 
 
 class _GaussianSum(torch.autograd.Function):
@@ -56,7 +54,7 @@ class _GaussianSum(torch.autograd.Function):
         z: Tensor,
         pairs: Array,
         sigma: float | None,
-        held: bool,
+        constant: bool,
         scales: Sequence[float],
     ) -> Tensor:
         x = z.detach().numpy()
@@ -71,7 +69,7 @@ class _GaussianSum(torch.autograd.Function):
         if sigma is None:
             (beta,), place, slope = median_slope(d2.reshape(1, n * n), n)
         else:
-            beta, held = x.dtype.type(0.5 / sigma**2), True
+            beta, constant = x.dtype.type(0.5 / sigma**2), True
         value, by_d2 = 0.0, np.zeros_like(d2)
         for c in scales:
             rate = -beta / c**2
@@ -82,7 +80,7 @@ class _GaussianSum(torch.autograd.Function):
             by_d2 += term
         # by_d2 is the derivative in d² at fixed β, times the number of scales; as β multiplies d²
         # everywhere, the derivative in β is the sum of d² times it, over β.
-        if not held:
+        if not constant:
             by_beta = float((by_d2 * d2).sum(dtype=np.float64)) / float(beta)
             np.add.at(by_d2.reshape(-1), place[0], (by_beta * slope[0]).astype(x.dtype))
             # The median is one of two equal entries, (i, j) and (j, i): half for each.

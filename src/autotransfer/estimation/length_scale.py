@@ -12,17 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from autotransfer.data.trials import Array
 from autotransfer.errors import SettingError, join_some
 from autotransfer.estimation.perplexity import precisions
 
 LengthScale = str | float
 """A name in `LENGTH_SCALES`, or the length itself."""
-
-Array = npt.NDArray[Any]
 
 
 def median_beta(d2: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -56,8 +54,8 @@ def median_beta(d2: Tensor, mask: Tensor | None = None) -> Tensor:
     tensor([[0.1250]])
     """
     if d2.requires_grad and torch.is_grad_enabled():
-        found: Tensor = _MedianBeta.apply(d2, mask)  # type: ignore[no-untyped-call]
-        return found
+        result: Tensor = _MedianBeta.apply(d2, mask)  # type: ignore[no-untyped-call]
+        return result
     square, _ = _median(*_entries(d2, mask))
     return torch.from_numpy(0.5 / square).to(d2.device).reshape(*d2.shape[:-2], 1, 1)
 
@@ -150,8 +148,8 @@ def _middle_of_all(entries: Array, n: int) -> tuple[Array, Array]:
 
 def _usable(square: Array) -> Array:
     """Whether a square is a number that can be divided by."""
-    found: Array = (square >= np.finfo(square.dtype).tiny) & (square < np.inf)
-    return found
+    usable: Array = (square >= np.finfo(square.dtype).tiny) & (square < np.inf)
+    return usable
 
 
 def tsne_beta(d2: Tensor, perplexity: float | None = None, mask: Tensor | None = None) -> Tensor:
@@ -197,13 +195,13 @@ def tsne_beta(d2: Tensor, perplexity: float | None = None, mask: Tensor | None =
     pairs = ~torch.eye(n, dtype=torch.bool, device=d2.device)
     if mask is not None:
         pairs = pairs & mask.unsqueeze(-1) & mask.unsqueeze(-2)
-    others = pairs.sum(-1)
-    mean = d2.masked_fill(~pairs, 0).sum(-1) / others.clamp(min=1)
+    n_others = pairs.sum(-1)
+    mean = d2.masked_fill(~pairs, 0).sum(-1) / n_others.clamp(min=1)
     mean = torch.where(mean >= torch.finfo(d2.dtype).tiny, mean, 1)
     relative = (d2 / mean.unsqueeze(-1)).detach().masked_fill_(~pairs, torch.inf)
-    count = np.broadcast_to(others.cpu().numpy(), mean.shape).reshape(-1)
-    wanted = np.maximum(0.7 * count if perplexity is None else perplexity, 2.0)
-    b = precisions(relative.double().cpu().numpy().reshape(-1, n), np.minimum(wanted, 0.95 * count))
+    count = np.broadcast_to(n_others.cpu().numpy(), mean.shape).reshape(-1)
+    target = np.maximum(0.7 * count if perplexity is None else perplexity, 2.0)
+    b = precisions(relative.double().cpu().numpy().reshape(-1, n), np.minimum(target, 0.95 * count))
     of_point = torch.from_numpy(b).to(mean).reshape(mean.shape) / mean
     return (of_point.unsqueeze(-1) + of_point.unsqueeze(-2)) / 2
 

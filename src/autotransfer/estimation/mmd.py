@@ -106,8 +106,7 @@ def usable_pairs(cells: Cells, chosen: np.ndarray | None = None) -> Floats:
     keep[np.diag_indices_from(keep)] = False
     if chosen is not None:
         keep &= chosen[np.ix_(cells.person, cells.person)]
-    per_cell = keep.sum(1).astype(np.float64)
-    total = np.bincount(cells.stratum, per_cell, cells.n_strata)
+    total = np.bincount(cells.stratum, keep.sum(1).astype(np.float64), cells.n_strata)
     n = np.count_nonzero(total)
     # `total` counts every pair twice, and the two places share one weight.
     weight: Floats = keep * (2 / np.where(total > 0, total * n, 1.0))[cells.stratum][:, None]
@@ -163,12 +162,12 @@ def kernel_average(
 def check_scales(scales: Sequence[float]) -> tuple[float, ...]:
     """Check multiples of a length scale: positive numbers, one at least."""
     try:
-        found = tuple(float(scale) for scale in scales)
+        numbers = tuple(float(scale) for scale in scales)
     except (TypeError, ValueError):
-        found = ()
-    if not found or not all(0 < scale < float("inf") for scale in found):
+        numbers = ()
+    if not numbers or not all(0 < scale < float("inf") for scale in numbers):
         raise SettingError(f"scales must be positive numbers, one at least, not {scales!r}.")
-    return found
+    return numbers
 
 
 def block_sums(kernel: Tensor, cells: Cells) -> Tensor:

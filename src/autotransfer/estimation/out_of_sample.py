@@ -10,17 +10,8 @@ import torch
 from torch import Tensor
 
 from autotransfer.errors import SettingError, ShapeError, join_some
-from autotransfer.estimation.filters import (
-    nu_weights,
-    solve_shifted,
-    ssge_eigenvectors,
-    steps,
-)
-from autotransfer.estimation.kernels import (
-    lookup_kernel,
-    square_distances,
-    weighted_differences,
-)
+from autotransfer.estimation.filters import nu_weights, solve_shifted, ssge_eigenvectors, steps
+from autotransfer.estimation.kernels import lookup_kernel, square_distances, weighted_differences
 from autotransfer.estimation.length_scale import LengthScale, beta
 from autotransfer.estimation.scores import lookup_score, parameter_of
 
@@ -66,8 +57,8 @@ def stein_at(fit: Fit, gamma: float) -> Tensor:
     """
     eta = fit.k.shape[-1] ** 2 * gamma
     a = solve_shifted(fit.k, fit.k_q.mT, eta).mT
-    own = 1 + eta - (a * fit.k_q).sum(-1, keepdim=True)
-    return (a @ fit.h - fit.pull(1 + a)) / own
+    divisor = 1 + eta - (a * fit.k_q).sum(-1, keepdim=True)
+    return (a @ fit.h - fit.pull(1 + a)) / divisor
 
 
 def ssge_at(fit: Fit, ratio: float) -> Tensor:
@@ -164,8 +155,8 @@ def score_at(
     x, query = x - mean, query.detach() - mean
 
     def pull(factors: Tensor) -> Tensor:
-        held = factors * weights
-        return held.sum(-1, keepdim=True) * query - held @ x
+        weighted = factors * weights
+        return weighted.sum(-1, keepdim=True) * query - weighted @ x
 
     h = weighted_differences(k_of.weights(k, scale), x)
     fit = Fit(k, h, k_q, pull(torch.ones_like(k_q)), pull)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from autotransfer.estimation.cells import Floats
 
 _TOLERANCE = 1e-9  # of the entropy, in nats; the last Newton step is usually far below it
 _MOST_STEPS = 100
 _FARTHEST = 30.0  # |log b|: beyond it a kernel is constant, or zero, to all digits
 
 
-def precisions(d: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Floats:
+def precisions(d: npt.NDArray[Any], perplexity: npt.NDArray[Any]) -> Floats:
     r"""Precisions b with entropy log(perplexity), one for every row of distances.
 
     With p_j ∝ exp(-b d_j) over the row's entries, solves
@@ -29,7 +29,7 @@ def precisions(d: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Floats:
     ----------
     d : array of shape (R, n)
         Distances, of mean about 1 in a row; an infinite entry is no neighbour.
-    wanted : array of shape (R,)
+    perplexity : array of shape (R,)
         Perplexities.
 
     Returns
@@ -52,22 +52,22 @@ def precisions(d: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Floats:
     >>> precisions(np.array([[0.5, 1.0, 1.5]]), np.array([2.5])).round(3)
     array([1.593])
     """
-    there = np.isfinite(d)
-    count = there.sum(-1)
+    present = np.isfinite(d)
+    count = present.sum(-1)
     # Distances beyond the nearest: the largest exponent is 0, so no row sums to 0.
-    nearest = np.min(d, axis=-1, keepdims=True, where=there, initial=np.inf)
-    beyond = np.where(there, d - np.where(count > 0, nearest[:, 0], 0.0)[:, None], 0.0)
-    ties = (there & (beyond == 0)).sum(-1)
-    rows = np.flatnonzero((count >= 2) & (ties < wanted) & (wanted < count))
+    nearest = np.min(d, axis=-1, keepdims=True, where=present, initial=np.inf)
+    beyond = np.where(present, d - np.where(count > 0, nearest[:, 0], 0.0)[:, None], 0.0)
+    ties = (present & (beyond == 0)).sum(-1)
+    rows = np.flatnonzero((count >= 2) & (ties < perplexity) & (perplexity < count))
     b = np.ones(len(d))
-    b[rows] = np.exp(_newton(beyond[rows], there[rows], np.log(wanted[rows]), count[rows]))
+    b[rows] = np.exp(_newton(beyond[rows], present[rows], np.log(perplexity[rows]), count[rows]))
     return b
 
 
 def _newton(
-    d: Floats, there: npt.NDArray[np.bool], target: Floats, count: npt.NDArray[np.intp]
+    d: Floats, present: npt.NDArray[np.bool], target: Floats, count: npt.NDArray[np.intp]
 ) -> Floats:
-    """Solve H(b) = target for log b in rows that have a solution; `d` is 0 where not `there`."""
+    """Solve H(b) = target for log b in rows that have a solution; `d` is 0 where not `present`."""
     # To second order H = log(count) - b² Var(d) / 2.
     mean = d.sum(-1) / count
     variance = np.einsum("rj,rj->r", d, d) / count - mean**2
@@ -76,19 +76,19 @@ def _newton(
     for _ in range(_MOST_STEPS):
         b = np.exp(log_b)
         p = np.exp(-b[:, None] * d)
-        p *= there
+        p *= present
         total = p.sum(-1)
         p *= d
         mean = p.sum(-1) / total
         variance = np.einsum("rj,rj->r", p, d) / total - mean**2
         excess = np.log(total) + b * mean - target
-        done = np.abs(excess) <= _TOLERANCE
-        if done.all():
+        converged = np.abs(excess) <= _TOLERANCE
+        if converged.all():
             break
         low = np.where(excess > 0, log_b, low)
         high = np.where(excess > 0, high, log_b)
         step = np.clip(excess / np.maximum(b * b * variance, 1e-300), -2.0, 2.0)
         inside = (log_b + step > low) & (log_b + step < high)
         # Rows that are done stay: a step of nothing is not inside, and a bisection leads away.
-        log_b = np.where(done, log_b, np.where(inside, log_b + step, (low + high) / 2))
+        log_b = np.where(converged, log_b, np.where(inside, log_b + step, (low + high) / 2))
     return log_b

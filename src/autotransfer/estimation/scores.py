@@ -140,17 +140,17 @@ def score(
         )
     if not x.numel():
         return torch.zeros_like(x)
-    sets, there, n, rounding = _centred(x, mask)
+    sets, present, n, rounding = _centred(x, mask)
     d2 = centred_square_distances(sets)
     # What rounding of the samples makes of equal ones is no distance.
     d2.masked_fill_(d2 <= rounding, 0)
-    if there is not None:
+    if present is not None:
         # An infinite distance makes every kernel and derivative 0.
-        d2.masked_fill_(~(there.unsqueeze(-1) & there.unsqueeze(-2)), torch.inf)
-    scale = beta(d2, length_scale, there, perplexity)
+        d2.masked_fill_(~(present.unsqueeze(-1) & present.unsqueeze(-2)), torch.inf)
+    scale = beta(d2, length_scale, present, perplexity)
     if rule.curl_free:
         parts = curl_free(sets, d2, scale, n, k_of)
-        found = parts.full(rule.solve(parts, parameter)) * -(2 * scale).sqrt()
+        scores = parts.full(rule.solve(parts, parameter)) * -(2 * scale).sqrt()
     else:
         k = k_of.value(d2, scale)
         laplacian = k_of.weights(k, scale)
@@ -159,12 +159,12 @@ def score(
             k, parameter = positive_part(k), max(parameter, rule.least)
         # f(K) is applied to the smaller of the two.
         if sets.shape[-2] < sets.shape[-1]:
-            found = torch.bmm(rule.solve(k, laplacian, n, parameter), sets)
+            scores = torch.bmm(rule.solve(k, laplacian, n, parameter), sets)
         else:
-            found = rule.solve(k, torch.bmm(laplacian, sets), n, parameter)
-    if there is not None:
-        found.masked_fill_(~there.unsqueeze(-1), 0)
-    return found.reshape(x.shape)
+            scores = rule.solve(k, torch.bmm(laplacian, sets), n, parameter)
+    if present is not None:
+        scores.masked_fill_(~present.unsqueeze(-1), 0)
+    return scores.reshape(x.shape)
 
 
 @torch.no_grad()
@@ -188,14 +188,14 @@ def calibrate(scores: Tensor, x: Tensor, mask: Tensor | None = None) -> Tensor:
     Examples
     --------
     >>> x = torch.special.ndtri(torch.linspace(0.01, 0.99, 99))[:, None]
-    >>> found = calibrate(score(x), x)
-    >>> float((found * x).mean().round(decimals=4))
+    >>> scores = calibrate(score(x), x)
+    >>> float((scores * x).mean().round(decimals=4))
     -1.0
     """
     sets, _, n, _ = _centred(x, mask)
-    found, _, _, _ = _centred(scores, mask)
-    t = (sets * found).sum((-2, -1), keepdim=True) / (n * -x.shape[-1])
-    return (found / t.clamp(min=0.05)).reshape(scores.shape)
+    centred, _, _, _ = _centred(scores, mask)
+    t = (sets * centred).sum((-2, -1), keepdim=True) / (n * -x.shape[-1])
+    return (centred / t.clamp(min=0.05)).reshape(scores.shape)
 
 
 def parameter_of(rule: Estimator, gamma: float | None, ratio: float) -> float:
@@ -225,12 +225,12 @@ def _centred(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Cou
                 f"not {tuple(mask.shape)}."
             )
         if not mask.all():
-            there = mask.reshape(-1, n)
-            column = there.unsqueeze(-1)
+            present = mask.reshape(-1, n)
+            column = present.unsqueeze(-1)
             sets = sets.masked_fill(~column, 0)
-            count = there.sum(-1, dtype=x.dtype).clamp_(min=1)[:, None, None]
+            count = present.sum(-1, dtype=x.dtype).clamp_(min=1)[:, None, None]
             mean = sets.sum(-2, keepdim=True) / count
-            return (sets - mean).mul_(column), there, count, _rounding(mean)
+            return (sets - mean).mul_(column), present, count, _rounding(mean)
     mean = sets.mean(-2, keepdim=True)
     return sets - mean, None, float(n), _rounding(mean)
 

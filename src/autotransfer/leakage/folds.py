@@ -73,10 +73,10 @@ def make_units(
     subject: Labels,
     recording: Labels | None,
     n_folds: int,
-    most: int,
+    max_trials: int,
     rng: np.random.Generator,
 ) -> Units:
-    """Put trials into units and groups; draw at most `most` trials of each subject.
+    """Put trials into units and groups; draw at most `max_trials` of each subject.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def make_units(
         recording, or none are given, the units are `n_folds` blocks of successive trials.
     n_folds : int
         Most groups of a subject.
-    most : int
+    max_trials : int
         Most trials of a subject. They are drawn evenly from its units.
     rng : Generator
         Draws the trials.
@@ -98,74 +98,72 @@ def make_units(
     -------
     Units
     """
-    ids, who = np.unique(subject, return_inverse=True)
-    what = np.zeros_like(who) if recording is None else np.unique(recording, return_inverse=True)[1]
+    ids, codes = np.unique(subject, return_inverse=True)
+    recordings = (
+        np.zeros_like(codes) if recording is None else np.unique(recording, return_inverse=True)[1]
+    )
     # Recordings of each subject, counted from 0; a subject's only one is cut into blocks.
-    pairs, unit = np.unique(np.c_[who, what], axis=0, return_inverse=True)
-    starts = np.searchsorted(pairs[:, 0], np.arange(len(ids)))
-    unit = unit.reshape(-1) - starts[who]
+    pairs, unit = np.unique(np.c_[codes, recordings], axis=0, return_inverse=True)
+    unit = unit.reshape(-1) - np.searchsorted(pairs[:, 0], np.arange(len(ids)))[codes]
     single = np.bincount(pairs[:, 0]) == 1
     if recording is not None and single.any():
         warnings.warn(
             f"Subject {join_some(ids[single].tolist())} has one recording only: its trials are "
-            "split "
-            "into blocks of successive trials, and what is peculiar to that recording counts as "
-            "peculiar to the subject. Give more recordings of these subjects if there are any.",
+            "split into blocks of successive trials, and what is peculiar to that recording counts "
+            "as peculiar to the subject. Give more recordings of these subjects if there are any.",
             DataWarning,
             stacklevel=3,
         )
     for s in np.flatnonzero(single):
-        own = np.flatnonzero(who == s)
-        n_blocks = max(1, min(n_folds, len(own) // 2))
-        unit[own] = np.arange(len(own)) * n_blocks // len(own)
-    keep = _draw(latent, who, unit, most, rng)
-    who, unit = who[keep], unit[keep]
+        rows = np.flatnonzero(codes == s)
+        n_blocks = max(1, min(n_folds, len(rows) // 2))
+        unit[rows] = np.arange(len(rows)) * n_blocks // len(rows)
+    keep = _draw(latent, codes, unit, max_trials, rng)
+    codes, unit = codes[keep], unit[keep]
 
     group, n_groups = np.zeros_like(unit), np.zeros(len(ids), np.intp)
     for number in range(len(ids)):
-        mine = who == number
-        group[mine], n_groups[number] = _groups(unit[mine], n_folds)
-    left = n_groups < 2
-    if left.any():
+        rows = codes == number
+        group[rows], n_groups[number] = _groups(unit[rows], n_folds)
+    excluded = n_groups < 2
+    if excluded.any():
         warnings.warn(
-            f"Subject {join_some(ids[left].tolist())} has too few trials to train a probe on some "
-            "and "
-            "test it on others (two recordings or blocks of at least 2 trials each) and is left "
-            "out.",
+            f"Subject {join_some(ids[excluded].tolist())} has too few trials to train a probe on "
+            "some and test it on others (two recordings or blocks of at least 2 trials each) and "
+            "is left out.",
             DataWarning,
             stacklevel=3,
         )
-    if (~left).sum() < 2:
+    if (~excluded).sum() < 2:
         raise SubjectError(
-            f"Leakage is about telling subjects apart, but only {(~left).sum()} of {len(ids)} "
+            f"Leakage is about telling subjects apart, but only {(~excluded).sum()} of {len(ids)} "
             f"({join_some(ids.tolist())}) has enough trials (two recordings or blocks of at least "
-            "2 "
-            "trials each). Give trials of at least two subjects."
+            "2 trials each). Give trials of at least two subjects."
         )
-    used = ~left[who]
-    keep, who, unit, group = keep[used], who[used], unit[used], group[used]
-    who = np.searchsorted(np.flatnonzero(~left), who)
-    unit = np.unique(np.c_[who, unit], axis=0, return_inverse=True)[1].reshape(-1)
-    late = _late(who, unit, group, keep)
-    return Units(keep, who, unit, group, late, n_groups[~left], ids[~left], ids[left])
+    used = ~excluded[codes]
+    keep, codes, unit, group = keep[used], codes[used], unit[used], group[used]
+    codes = np.searchsorted(np.flatnonzero(~excluded), codes)
+    unit = np.unique(np.c_[codes, unit], axis=0, return_inverse=True)[1].reshape(-1)
+    late = _late(codes, unit, group, keep)
+    return Units(keep, codes, unit, group, late, n_groups[~excluded], ids[~excluded], ids[excluded])
 
 
 def _draw(
-    latent: npt.NDArray[Any], who: Index, unit: Index, most: int, rng: np.random.Generator
+    latent: npt.NDArray[Any], subject: Index, unit: Index, max_trials: int, rng: np.random.Generator
 ) -> Index:
     """Order trials by subject, unit and latent, and draw evenly from the units of a subject."""
     # Any function of the latent will do to order by; one number sorts faster than K.
     key = np.einsum("nk,k->n", latent, np.cos(np.arange(1.0, latent.shape[1] + 1)))
-    order = np.lexsort((key, unit, who))
-    who, unit = who[order], unit[order]
+    order = np.lexsort((key, unit, subject))
+    subject, unit = subject[order], unit[order]
     # Ranks of shuffled trials within their unit: the lowest ranks are an even draw.
-    shuffled = np.lexsort((rng.random(len(order)), unit, who))
+    shuffled = np.lexsort((rng.random(len(order)), unit, subject))
     rank = np.empty_like(order)
-    rank[shuffled] = _count_within(who[shuffled], unit[shuffled])
-    by_rank = np.lexsort((unit, rank, who))
+    rank[shuffled] = _count_within(subject[shuffled], unit[shuffled])
+    by_rank = np.lexsort((unit, rank, subject))
     place = np.empty_like(order)
-    place[by_rank] = _count_within(who[by_rank])
-    return order[place < most]
+    place[by_rank] = _count_within(subject[by_rank])
+    return order[place < max_trials]
 
 
 def _count_within(*keys: Index) -> Index:
@@ -175,10 +173,10 @@ def _count_within(*keys: Index) -> Index:
     return np.arange(len(new)) - np.repeat(starts, np.diff(np.append(starts, len(new))))
 
 
-def _groups(unit: Index, most: int) -> tuple[Index, int]:
+def _groups(unit: Index, max_groups: int) -> tuple[Index, int]:
     """Put a subject's units into as many groups of like size as have 2 trials each."""
     names, sizes = np.unique(unit, return_counts=True)
-    for n_groups in range(min(most, len(names)), 1, -1):
+    for n_groups in range(min(max_groups, len(names)), 1, -1):
         load, where = np.zeros(n_groups, np.intp), np.zeros(len(names), np.intp)
         for u in np.argsort(-sizes, kind="stable"):
             where[u] = load.argmin()
@@ -188,12 +186,11 @@ def _groups(unit: Index, most: int) -> tuple[Index, int]:
     return np.zeros_like(unit), 0
 
 
-def _late(who: Index, unit: Index, group: Index, position: Index) -> npt.NDArray[np.bool_]:
+def _late(subject: Index, unit: Index, group: Index, position: Index) -> npt.NDArray[np.bool_]:
     """Mark the last quarter (at least one trial) of each group, by unit and given order."""
-    order = np.lexsort((position, unit, group, who))
-    size = np.unique(np.c_[who, group], axis=0, return_inverse=True, return_counts=True)
+    order = np.lexsort((position, unit, group, subject))
+    size = np.unique(np.c_[subject, group], axis=0, return_inverse=True, return_counts=True)
     total = size[2][size[1].reshape(-1)]
     place = np.empty_like(order)
-    place[order] = _count_within(who[order], group[order])
-    late: npt.NDArray[np.bool_] = place >= total - np.maximum(1, total // 4)
-    return late
+    place[order] = _count_within(subject[order], group[order])
+    return place >= total - np.maximum(1, total // 4)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from autotransfer.data.trials import Array
 from autotransfer.data.validate import as_count, as_labels, as_seed
 from autotransfer.errors import (
     DtypeError,
@@ -28,8 +28,6 @@ from autotransfer.leakage.probe import Floats
 from autotransfer.leakage.probes import PROBES
 from autotransfer.leakage.result import Estimate, Leakage, ProbeScore
 from autotransfer.leakage.scores import bootstrap, reach, score_units
-
-Array = npt.NDArray[Any]
 
 
 def measure_leakage(
@@ -131,8 +129,8 @@ def measure_leakage(
     >>> subject = np.repeat(["ann", "bob", "cy"], 60)
     >>> clean = rng.normal(size=(180, 4))
     >>> telling = clean + 2 * (subject == "bob")[:, None]
-    >>> found = measure_leakage(telling, subject, probes=["linear"])
-    >>> found.best.above_chance.low > 0
+    >>> leakage = measure_leakage(telling, subject, probes=["linear"])
+    >>> leakage.best.above_chance.low > 0
     True
     >>> measure_leakage(clean, subject, probes=["linear"]).best.above_chance.low > 0
     False
@@ -158,7 +156,7 @@ def measure_leakage(
         classes, codes = np.unique(y[units.trials], return_inverse=True)
         one_hot = np.eye(len(classes))[codes]
     scores = score_units(z[units.trials].astype(np.float64), one_hot, units, names, rng)
-    each, drawn = bootstrap(scores, rng)
+    each, resampled = bootstrap(scores, rng)
     mean, wide = each.mean(0), reach(units, len(scores.owner), confidence)
 
     def estimate(value: float, replicates: Floats) -> Estimate:
@@ -167,10 +165,10 @@ def measure_leakage(
 
     def probe_score(number: int) -> ProbeScore:
         loss, hits = 2 * number, 2 * number + 1
-        raw = estimate(mean[0] - mean[loss], drawn[:, 0] - drawn[:, loss])
+        raw = estimate(mean[0] - mean[loss], resampled[:, 0] - resampled[:, loss])
         return ProbeScore(
-            accuracy=estimate(mean[hits], drawn[:, hits]).within(0.0, 1.0),
-            above_chance=estimate(mean[hits] - mean[1], drawn[:, hits] - drawn[:, 1]),
+            accuracy=estimate(mean[hits], resampled[:, hits]).within(0.0, 1.0),
+            above_chance=estimate(mean[hits] - mean[1], resampled[:, hits] - resampled[:, 1]),
             bound=raw.within(0.0, math.log(len(each))),
             raw_bound=raw,
             recall=tuple(each[:, hits].tolist()),
@@ -215,9 +213,8 @@ def _as_latent(latent: Any) -> Array:
     bad = np.flatnonzero(~np.isfinite(array).all(1))
     if len(bad):
         raise NonFiniteDataError(
-            f"latent is NaN or infinite in rows {join_some(bad.tolist())}. Leave these trials "
-            "out, or "
-            "find out why the encoder gives no number for them."
+            f"latent is NaN or infinite in rows {join_some(bad.tolist())}. Leave these trials out, "
+            "or find out why the encoder gives no number for them."
         )
     return array
 
@@ -242,9 +239,9 @@ def _as_label(values: Any, n_trials: int) -> Array:
 
 
 def _as_probes(probes: Any) -> list[str]:
-    known = ", ".join(map(repr, PROBES))
+    options = ", ".join(map(repr, PROBES))
     names = [probes] if isinstance(probes, str) else list(probes)
     wrong = [name for name in names if name not in PROBES]
     if wrong or not names or len(set(names)) < len(names):
-        raise SettingError(f"probes must be some of {known}, each once, not {probes!r}.")
+        raise SettingError(f"probes must be some of {options}, each once, not {probes!r}.")
     return names

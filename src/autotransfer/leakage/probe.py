@@ -52,8 +52,7 @@ class Part:
     def weight(self) -> Floats:
         """Weight of each trial: the same sum for every subject that is there, 1 in all."""
         counts = np.bincount(self.subject)
-        weight: Floats = 1.0 / counts[self.subject] / np.count_nonzero(counts)
-        return weight
+        return 1.0 / counts[self.subject] / np.count_nonzero(counts)
 
     def loss(self, scores: Floats, scale: float = 1.0) -> float:
         """Cross entropy of the subjects in nats; every subject weighs the same."""
@@ -74,8 +73,7 @@ class FittedProbe:
 
     def log_posterior(self, part: Part) -> Floats:
         """Give log p(s | z, y), of shape (n, M)."""
-        found: Floats = log_softmax(part.prior + self.scale * self.score(part), axis=1)
-        return found
+        return log_softmax(part.prior + self.scale * self.score(part), axis=1)
 
 
 Probe = Callable[[Part, Part, Part, int], FittedProbe]
@@ -92,9 +90,9 @@ def calibrate(score: Score, inner: Part) -> FittedProbe:
     """
     scores = score(inner)
     # The loss is convex in beta, so it has one minimum in log beta too.
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda log_scale: inner.loss(scores, float(np.exp(log_scale))),
         bounds=(float(np.log(SCALES[0])), float(np.log(SCALES[1]))),
         method="bounded",
     )
-    return FittedProbe(score, float(np.exp(found.x)), float(found.fun))
+    return FittedProbe(score, float(np.exp(minimum.x)), float(minimum.fun))

@@ -48,24 +48,24 @@ def _features(part: Part) -> Floats:
 def _fit_linear(part: Part, penalty: float, start: Floats | None) -> tuple[Floats, Score]:
     x, weight, n_subjects = _features(part), part.weight, part.prior.shape[1]
     true = np.arange(len(x)), part.subject
-    held = np.full((x.shape[1], 1), penalty)
-    held[-1] = 0  # the intercept is free, as is usual
+    ridge = np.full((x.shape[1], 1), penalty)
+    ridge[-1] = 0  # the intercept is free, as is usual
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         w = flat.reshape(x.shape[1], n_subjects)
         log_p = log_softmax(part.prior + x @ w, axis=1)
-        value = (held * w * w).sum() / 2 - weight @ log_p[true]
+        value = (ridge * w * w).sum() / 2 - weight @ log_p[true]
         error = np.exp(log_p)
         error[true] -= 1
-        slope = x.T @ (weight[:, None] * error) + held * w
+        slope = x.T @ (weight[:, None] * error) + ridge * w
         return float(value), slope.reshape(-1)
 
     first = np.zeros(x.shape[1] * n_subjects) if start is None else start
-    found = minimize(
+    solution = minimize(
         objective, first, jac=True, method="L-BFGS-B", options={"maxiter": 100, "ftol": 1e-7}
     )
-    w = found.x.reshape(x.shape[1], n_subjects)
-    return found.x, lambda other: _features(other) @ w
+    w = solution.x.reshape(x.shape[1], n_subjects)
+    return solution.x, lambda other: _features(other) @ w
 
 
 def gaussian(train: Part, inner: Part, both: Part, seed: int) -> FittedProbe:
@@ -82,9 +82,9 @@ def gaussian(train: Part, inner: Part, both: Part, seed: int) -> FittedProbe:
     """
     moments = _moments(train)
     fits = [calibrate(_gaussian_score(*moments, *shares), inner) for shares in SHRINKAGES]
-    chosen = min(range(len(fits)), key=lambda i: fits[i].inner_loss)
-    score = _gaussian_score(*_moments(both), *SHRINKAGES[chosen])
-    return FittedProbe(score, fits[chosen].scale, fits[chosen].inner_loss)
+    best = min(range(len(fits)), key=lambda i: fits[i].inner_loss)
+    score = _gaussian_score(*_moments(both), *SHRINKAGES[best])
+    return FittedProbe(score, fits[best].scale, fits[best].inner_loss)
 
 
 def _moments(part: Part) -> tuple[Floats, Floats]:
@@ -96,21 +96,21 @@ def _moments(part: Part) -> tuple[Floats, Floats]:
     effects, *_ = np.linalg.lstsq(np.hstack([subject, label]), part.latent, rcond=None)
     means = effects[:n_subjects, None] + effects[None, n_subjects:]
     counts = np.einsum("ns,ny->sy", subject, label)
-    rest = part.latent - means[part.subject, label.argmax(1)]
-    sums = np.einsum("ns,ny,nk->syk", subject, label, rest, optimize=True)
+    residual = part.latent - means[part.subject, label.argmax(1)]
+    sums = np.einsum("ns,ny,nk->syk", subject, label, residual, optimize=True)
     # What is peculiar to a cell, as if ten further trials had shown nothing peculiar.
     means += sums / (counts + 10)[..., None]
-    rest = part.latent - means[part.subject, label.argmax(1)]
-    own = [rest[part.subject == s] for s in range(n_subjects)]
-    return means, np.stack([x.T @ x / len(x) for x in own])
+    residual = part.latent - means[part.subject, label.argmax(1)]
+    by_subject = [residual[part.subject == s] for s in range(n_subjects)]
+    return means, np.stack([x.T @ x / len(x) for x in by_subject])
 
 
 def _gaussian_score(means: Floats, covariances: Floats, pooled: float, diagonal: float) -> Score:
     mixed = (1 - pooled) * covariances + pooled * covariances.mean(0)
-    own = np.einsum("skk->sk", mixed)
+    variances = np.einsum("skk->sk", mixed)
     mixed = (1 - diagonal) * mixed
     # The floor keeps latents that are constant, or multiples of others, from dividing by 0.
-    np.einsum("skk->sk", mixed)[:] += diagonal * own + 1e-3
+    np.einsum("skk->sk", mixed)[:] += diagonal * variances + 1e-3
     root = np.linalg.cholesky(mixed)
     # Single precision halves the time, nearly all of which goes into the product below.
     whiten, centres = np.linalg.inv(root).astype(np.float32), means.astype(np.float32)
@@ -163,7 +163,7 @@ def _train(network: nn.Module, train: Part, inner: Part) -> None:
     weight = torch.from_numpy(train.weight * len(train.weight)).float()
     held_out = _inputs(inner)
     optimiser = torch.optim.AdamW(network.parameters(), lr=3e-3, weight_decay=1e-2, fused=True)
-    best, best_epoch, kept = np.inf, 0, network.state_dict()
+    best, best_epoch, best_weights = np.inf, 0, network.state_dict()
     for epoch in range(EPOCHS):
         network.train()
         for batch in torch.split(torch.randperm(len(x)), BATCH):
@@ -177,10 +177,10 @@ def _train(network: nn.Module, train: Part, inner: Part) -> None:
             loss = inner.loss(network(held_out).double().numpy())
         if loss < best:
             best, best_epoch = loss, epoch
-            kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+            best_weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         elif epoch - best_epoch >= PATIENCE:
             break
-    network.load_state_dict(kept)
+    network.load_state_dict(best_weights)
 
 
 PROBES: dict[str, Probe] = {"linear": linear, "gaussian": gaussian, "mlp": mlp}

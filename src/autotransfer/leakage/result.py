@@ -103,16 +103,13 @@ class Leakage:
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(2)]
         table = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
-        return "\n".join(
-            [
-                f"What the latent tells about the subject{beyond}: {len(self.subjects)} subjects, "
-                f"{self.n_trials} trials, {self.n_recordings} recordings or blocks, "
-                f"{self.n_folds} folds",
-                *table,
-                f"Intervals: {self.confidence:.0%}. All there is to know: {self.uncertainty:.3f} "
-                "nats.",
-            ]
+        head = (
+            f"What the latent tells about the subject{beyond}: {len(self.subjects)} subjects, "
+            f"{self.n_trials} trials, {self.n_recordings} recordings or blocks, "
+            f"{self.n_folds} folds"
         )
+        nats = f"All there is to know: {self.uncertainty:.3f} nats."
+        return "\n".join([head, *table, f"Intervals: {self.confidence:.0%}. {nats}"])
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it in plain Python types, for JSON."""

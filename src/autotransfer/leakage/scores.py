@@ -70,10 +70,10 @@ def score_units(
     for fold in units.folds():
         scores, best = _test(latent, label, units, fold, names, int(rng.integers(2**32)))
         chosen.append(names[best])
-        unit, who = units.unit[fold.test], units.subject[fold.test]
+        unit, subject = units.unit[fold.test], units.subject[fold.test]
         # In each fold every subject weighs the same. A probe that has more faith in some names
         # than in others then gains nothing by it, whatever their numbers of trials.
-        share = 1.0 / np.bincount(who)[who]
+        share = 1.0 / np.bincount(subject)[subject]
         np.add.at(sums, unit, share[:, None] * scores)
         np.add.at(weights, unit, share)
     owner = np.zeros(n_units, np.intp)
@@ -85,8 +85,8 @@ def _test(
     latent: Floats, label: Floats, units: Units, fold: ProbeFold, names: Sequence[str], seed: int
 ) -> tuple[Floats, int]:
     """Columns of `UnitScores` for the test trials of a fold, and the number of the best probe."""
-    known = np.sort(np.concatenate([fold.train, fold.inner]))
-    z = standardise(latent, known)
+    training = np.sort(np.concatenate([fold.train, fold.inner]))
+    z = standardise(latent, training)
     n_subjects = len(units.ids)
     uniform = np.full((len(z), n_subjects), -np.log(n_subjects))
 
@@ -96,7 +96,7 @@ def _test(
         return Part(z[trials], units.subject[trials], label[trials], each)
 
     train, inner = part(fold.train, fold.train), part(fold.inner, fold.train)
-    both, test = part(known, known), part(fold.test, known)
+    both, test = part(training, training), part(fold.test, training)
     log_p, losses = [test.prior], []
     for name in names:
         fitted = PROBES[name](train, inner, both, seed)
@@ -114,15 +114,15 @@ def _test(
     return np.stack(columns, axis=1).astype(float), best
 
 
-def standardise(latent: Floats, known: Index) -> Floats:
-    """Scale latents by mean and standard deviation of the known trials, to within 10 of these.
+def standardise(latent: Floats, training: Index) -> Floats:
+    """Scale latents by mean and standard deviation of the training trials, to within 10 of these.
 
     A latent that is constant there becomes 0: a probe can know nothing about it. Without the limit
-    a test trial far from all known ones would get scores that no calibration has seen.
+    a test trial far from all of these would get scores that no calibration has seen.
     """
-    mean, deviation = latent[known].mean(0), latent[known].std(0)
+    mean, deviation = latent[training].mean(0), latent[training].std(0)
     # Rounding leaves a constant with a deviation, of a size that float32 latents have.
-    flat = deviation <= 1e-6 * np.abs(latent[known]).max(0)
+    flat = deviation <= 1e-6 * np.abs(latent[training]).max(0)
     return np.where(flat, 0.0, (latent - mean) / np.where(flat, 1.0, deviation)).clip(-10, 10)
 
 
@@ -153,8 +153,8 @@ def label_prior(subject: Index, label: Floats, n_subjects: int) -> Floats:
     chi_square = (counts.sum(0) * (shares - mean) ** 2 / mean).sum()
     freedom = (n_subjects - 1) * (len(counts) - 1)
     draw = freedom / max(chi_square, freedom, 1e-12)
-    found: Floats = log_softmax(np.log(draw * mean + (1 - draw) * shares), axis=1)
-    return found
+    log_prior: Floats = log_softmax(np.log(draw * mean + (1 - draw) * shares), axis=1)
+    return log_prior
 
 
 def bootstrap(scores: UnitScores, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -170,20 +170,20 @@ def bootstrap(scores: UnitScores, rng: np.random.Generator) -> tuple[Floats, Flo
     Returns
     -------
     each : array of shape (M, n_columns)
-    drawn : array of shape (REPLICATES, n_columns)
+    replicates : array of shape (REPLICATES, n_columns)
     """
     n_subjects = int(scores.owner.max()) + 1
     each = np.empty((n_subjects, scores.sums.shape[1]))
-    drawn = np.zeros((REPLICATES, scores.sums.shape[1]))
+    replicates = np.zeros((REPLICATES, scores.sums.shape[1]))
     for s in range(n_subjects):
-        own = scores.owner == s
-        sums, weights = scores.sums[own], scores.weights[own]
+        of_subject = scores.owner == s
+        sums, weights = scores.sums[of_subject], scores.weights[of_subject]
         n = len(weights)
         each[s] = sums.sum(0) / weights.sum()
         # n draws would have a variance too small by (n - 1) / n, half of it for two recordings.
         times = rng.multinomial(n - 1, np.full(n, 1 / n), size=REPLICATES)
-        drawn += (times @ sums) / (times @ weights)[:, None]
-    return each, drawn / n_subjects
+        replicates += (times @ sums) / (times @ weights)[:, None]
+    return each, replicates / n_subjects
 
 
 def reach(units: Units, n_units: int, confidence: float) -> float:

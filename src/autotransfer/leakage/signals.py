@@ -10,9 +10,8 @@ import numpy.typing as npt
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.trials import CHUNK_BYTES, Index
 from autotransfer.leakage import measure_leakage
+from autotransfer.leakage.probe import Floats
 from autotransfer.leakage.result import Leakage
-
-Floats = npt.NDArray[np.float64]
 
 MAX_TRIALS, MAX_SUBJECTS = 2000, 40
 OCTAVES = 5
@@ -49,16 +48,16 @@ def signal_leakage(
     Examples
     --------
     >>> from autotransfer.data.synthetic import make_subjects
-    >>> found = signal_leakage(make_subjects(n_subjects=4, n_trials=40, random_state=0))
-    >>> found.chance, found.best.accuracy.value > 0.5
+    >>> leakage = signal_leakage(make_subjects(n_subjects=4, n_trials=40, random_state=0))
+    >>> leakage.chance, leakage.best.accuracy.value > 0.5
     (0.25, True)
     """
-    chosen = spread_trials(data.subject_code, max_trials, max_subjects)
+    trials = spread_trials(data.subject_code, max_trials, max_subjects)
     recording = data.session if data.recording is None else data.recording
     return measure_leakage(
-        signal_features(data, chosen),
-        data.subject[chosen],
-        recording=None if recording is None else recording[chosen],
+        signal_features(data, trials),
+        data.subject[trials],
+        recording=None if recording is None else recording[trials],
         probes=("linear", "gaussian"),
         random_state=random_state,
     )
@@ -89,10 +88,10 @@ def _features(block: npt.NDArray[Any]) -> Floats:
         for high, low in zip(edges, [*edges[1:], 0], strict=True)
         if high > low
     ]
-    found = np.column_stack([variance, *bands])
+    powers = np.column_stack([variance, *bands])
     # A flat channel has no logarithm; the smallest number that a signal of this size can show.
     floor = np.finfo(np.float32).tiny
-    logs: Floats = np.log(np.maximum(found, floor))
+    logs: Floats = np.log(np.maximum(powers, floor))
     return logs
 
 
@@ -114,12 +113,12 @@ def spread_trials(subject: Index, max_trials: int, max_subjects: int) -> Index:
     codes = np.unique(subject)
     people = codes[_evenly(len(codes), max_subjects)]
     each = max(1, max_trials // len(people))
-    chosen = []
+    trials = []
     for person in people:
-        mine = np.flatnonzero(subject == person)
-        chosen.append(mine[_evenly(len(mine), each)])
-    return np.sort(np.concatenate(chosen))
+        own_trials = np.flatnonzero(subject == person)
+        trials.append(own_trials[_evenly(len(own_trials), each)])
+    return np.sort(np.concatenate(trials))
 
 
-def _evenly(n: int, most: int) -> Index:
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+def _evenly(n: int, limit: int) -> Index:
+    return np.unique(np.linspace(0, n - 1, min(n, limit)).astype(np.intp))

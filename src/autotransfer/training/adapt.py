@@ -54,10 +54,10 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     Recognition 80, 109-117. Schneider et al. (2020), Improving robustness against common
     corruptions by covariate shift adaptation. NeurIPS 33 (the prior).
     """
-    made = deepcopy(network).eval()
+    copy = deepcopy(network).eval()
     # EEGNet does not call its norms as layers unless it is written out.
-    literal: Any = getattr(made.encoder, "literal", None)
-    layers: nn.Module = made.encoder if literal is None else literal()
+    literal: Any = getattr(copy.encoder, "literal", None)
+    layers: nn.Module = copy.encoder if literal is None else literal()
     norms = _norms(layers)
     if not norms:
         raise SettingError(
@@ -68,19 +68,19 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     require_finite(trials, 0)
     share = len(X) / (len(X) + prior)
     handles = [norm.register_forward_pre_hook(_taking(share)) for norm in norms]
-    signals = torch.from_numpy(normaliser.transform(trials)).to(made.head.weight.device)
+    signals = torch.from_numpy(normaliser.transform(trials)).to(copy.head.weight.device)
     with torch.no_grad():
         layers(signals)
     for handle in handles:
         handle.remove()
     if literal is not None:
-        made.encoder.load_state_dict(layers.state_dict())
-    return made
+        copy.encoder.load_state_dict(layers.state_dict())
+    return copy
 
 
-def evenly(n: int, most: int) -> npt.NDArray[np.intp]:
+def evenly(n: int, limit: int) -> npt.NDArray[np.intp]:
     """Choose at most so many of n places, evenly over all."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, limit)).round().astype(np.intp))
 
 
 def adaptable(network: Network) -> bool:
@@ -95,12 +95,12 @@ def _norms(layers: nn.Module) -> list[_BatchNorm]:
 def _taking(share: float) -> Any:
     """Make a hook that moves a norm's statistics towards those of its input, before it is used."""
 
-    def hook(norm: _BatchNorm, given: tuple[Tensor, ...]) -> None:
-        (x,) = given
-        rest = [axis for axis in range(x.ndim) if axis != 1]
-        var, mean = torch.var_mean(x, rest, correction=0)
-        for kept, new in ((norm.running_mean, mean), (norm.running_var, var)):
-            assert kept is not None
-            kept.lerp_(new, share)
+    def hook(norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
+        (x,) = inputs
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        var, mean = torch.var_mean(x, axes, correction=0)
+        for statistic, new in ((norm.running_mean, mean), (norm.running_var, var)):
+            assert statistic is not None
+            statistic.lerp_(new, share)
 
     return hook

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,14 @@ def write_checkpoint(
         Tensors, and what JSON can hold.
     """
     # Cloned, because safetensors refuses tensors that share memory (tied weights).
-    own = {k: v.detach().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()}
+    copies = {
+        k: v.detach().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()
+    }
     header = {"format": FORMAT, "training_hash": training_hash, "state": json.dumps(state)}
-    header["sha256"] = _digest(own, header["state"])
+    header["sha256"] = _digest(copies, header["state"])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_bytes(path, save(own, metadata=header))
+        atomic.write_bytes(path, save(copies, metadata=header))
     except OSError as error:
         raise CheckpointError(
             f"The checkpoint {path} cannot be written ({error}). Give another path, or make room."
@@ -97,9 +100,21 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Put back what `optimiser_tensors` gave."""
-    entries: dict[int, dict[str, Any]] = {}
-    for name, tensor in tensors.items():
-        i, _, key = name.partition(".")
-        entries.setdefault(int(i), {})[key] = tensor
+    entries = {int(i): entry for i, entry in by_prefix(tensors).items()}
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": entries, "param_groups": groups})
+
+
+def by_prefix(tensors: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Group tensors by what stands before the first dot of their names; other prefixes are empty.
+
+    Examples
+    --------
+    >>> by_prefix({"a.x": torch.tensor(1), "a.y.z": torch.tensor(2)})["a"].keys()
+    dict_keys(['x', 'y.z'])
+    """
+    parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in tensors.items():
+        prefix, _, key = name.partition(".")
+        parts[prefix][key] = tensor
+    return parts

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +17,7 @@ from torch import Tensor
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
-from autotransfer.data.trials import TrialArray
+from autotransfer.data.trials import Array, TrialArray
 from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import (
@@ -38,8 +37,6 @@ from autotransfer.training.loop import Progress
 from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network, encode_trials
 from autotransfer.training.options import TrainingOptions, as_random_seed, versions
-
-Array = npt.NDArray[Any]
 
 
 class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -175,29 +172,17 @@ class CensoredClassifier(SignalEstimator):
         memory_budget: int = 4 * 2**30,
         verbose: bool = True,
     ) -> None:
-        self.measure = measure
-        self.mode = mode
-        self.strength = strength
-        self.measure_options = measure_options
-        self.warmup_epochs = warmup_epochs
-        self.encoder = encoder
-        self.encoder_options = encoder_options
-        self.sfreq = sfreq
-        self.normalise = normalise
-        self.validation = validation
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_epochs = max_epochs
-        self.patience = patience
+        self.measure, self.mode, self.strength = measure, mode, strength
+        self.measure_options, self.warmup_epochs = measure_options, warmup_epochs
+        self.encoder, self.encoder_options = encoder, encoder_options
+        self.sfreq, self.normalise, self.validation = sfreq, normalise, validation
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.max_epochs, self.patience = max_epochs, patience
         self.subjects_per_batch = subjects_per_batch
         self.trials_per_subject = trials_per_subject
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.log = log
-        self.memory_budget = memory_budget
-        self.verbose = verbose
+        self.random_state, self.device = random_state, device
+        self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
+        self.log, self.memory_budget, self.verbose = log, memory_budget, verbose
 
     def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
         """Train on the trials of many people.
@@ -325,8 +310,7 @@ class CensoredClassifier(SignalEstimator):
     def predict(self, X: Any) -> Array:
         """Predict the label of each trial. No calibration and no subject id is needed."""
         codes = self.predict_codes(X)  # says so if nothing was fitted
-        predicted: Array = self.classes_[codes]
-        return predicted
+        return self.classes_[codes]
 
     def adapt(self, X: Any, *, prior: int = PRIOR) -> Self:
         """Make a model for one new person from some of their trials, without labels.
@@ -352,12 +336,12 @@ class CensoredClassifier(SignalEstimator):
         autotransfer.training.adapt.adapted : The formula, and its sources.
         """
         trials = self._signals(X)
-        made = copy(self)
-        made.network_ = adapted(
+        personal = copy(self)
+        personal.network_ = adapted(
             self.network_, self.normaliser_, trials, as_count(prior, "prior", least=0)
         )
-        made.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
-        return made
+        personal.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
+        return personal
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Balanced accuracy: the mean over classes of the share recognised."""
@@ -448,8 +432,8 @@ class CensoredClassifier(SignalEstimator):
             Ready to predict.
         """
         documents, tensors = model_folder.read_model(model_folder.as_path(path))
-        loaded: Self = _rebuild(cls, documents, tensors, encoder)
-        return loaded
+        classifier: Self = _rebuild(cls, documents, tensors, encoder)
+        return classifier
 
 
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
@@ -468,35 +452,45 @@ def _rebuild(
             "This model was trained with an encoder of its own, whose code is not in the folder. "
             "Pass it: load(path, encoder=module)."
         )
-    known = set(cls._get_param_names())
+    names = set(cls._get_param_names())
     try:
-        options = {k: v for k, v in dict(model["parameters"]).items() if k in known}
-        made = cls(
+        options = {k: v for k, v in dict(model["parameters"]).items() if k in names}
+        classifier = cls(
             model["measure"],
             encoder=spec,
             encoder_options=model["encoder_options"] or None,
             **options,
         )
-        made.classes_ = labels_from_json(documents["labels"])
-        made.n_channels_, made.n_times_ = int(model["n_channels"]), int(model["n_times"])
-        made.history_, made.best_epoch_ = list(model["history"]), int(model["best_epoch"])
-        shape = (made.n_channels_, made.n_times_)
+        classifier.classes_ = labels_from_json(documents["labels"])
+        classifier.n_channels_, classifier.n_times_ = (
+            int(model["n_channels"]),
+            int(model["n_times"]),
+        )
+        classifier.history_, classifier.best_epoch_ = (
+            list(model["history"]),
+            int(model["best_epoch"]),
+        )
+        shape = (classifier.n_channels_, classifier.n_times_)
         made_with = None if encoder is not None else model.get("encoder_made")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
-            module = make_encoder(spec, *shape, made.sfreq, made_with or made.encoder_options)
-        network = Network(module, len(made.classes_))
+            module = make_encoder(
+                spec, *shape, classifier.sfreq, made_with or classifier.encoder_options
+            )
+        network = Network(module, len(classifier.classes_))
         network.load_state_dict(tensors)
-        made.normaliser_ = Normaliser.from_state(documents["normalisation"])
-        made.normaliser_.transform(np.zeros((1, *shape), np.float32))  # has it these channels?
+        classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
+        classifier.normaliser_.transform(
+            np.zeros((1, *shape), np.float32)
+        )  # has it these channels?
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelFolderError(
             f"The model folder does not fit together ({type(error).__name__}: {reason}). Save or "
             "copy the model again, or give the encoder that it was trained with."
         ) from error
-    made.network_ = network.eval()
-    made.provenance_ = documents["provenance"]
-    made.training_subjects_ = made.provenance_.get("training_subjects", [])
-    made.validation_subjects_ = made.provenance_.get("validation_subjects", [])
-    return made
+    classifier.network_ = network.eval()
+    classifier.provenance_ = documents["provenance"]
+    classifier.training_subjects_ = classifier.provenance_.get("training_subjects", [])
+    classifier.validation_subjects_ = classifier.provenance_.get("validation_subjects", [])
+    return classifier

@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from autotransfer.censoring import make_censor
@@ -71,7 +70,7 @@ def fit_fold(
         sfreq = as_sampling_rate(options.sfreq)
         encoder = make_encoder(options.encoder, channels, times, sfreq, options.encoder_options)
         network = Network(encoder, len(classes)).to(device)
-        penalty = _penalty(options, network, codes, len(classes), fold, device)
+        penalty = _penalty(options, network, problem, fold)
     normaliser = Normaliser(options.normalise).fit(X, fold.train)
     used = np.union1d(fold.train, fold.validation)
     feed = Feed(X, used, normaliser, network, device, options.memory_budget)
@@ -87,14 +86,13 @@ def fit_fold(
     )
     if penalty is not None:
         warn_small_cells(penalty, islice(batches.epoch(1), 10), options.censor_name)
-    checkpoint = options.checkpoint
     loop = LoopOptions(
         learning_rate=options.learning_rate,
         weight_decay=options.weight_decay,
         max_epochs=options.epochs(len(fold.train)),
         patience=options.patience,
         seed=seed,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
+        checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
         checkpoint_every=options.checkpoint_every,
         training_hash=options.hash(problem.fingerprint, fold.validation, seed),
         verbose=bool(options.verbose),
@@ -105,12 +103,7 @@ def fit_fold(
 
 
 def _penalty(
-    options: TrainingOptions,
-    network: Network,
-    codes: npt.NDArray[np.intp],
-    n_classes: int,
-    fold: Fold,
-    device: torch.device,
+    options: TrainingOptions, network: Network, problem: Problem, fold: Fold
 ) -> Penalty | None:
     """Make the penalty that is asked for; None for the uncensored baseline."""
     if options.measure is None:
@@ -124,8 +117,8 @@ def _penalty(
         options.mode,
         n_latent=network.n_latent,
         n_subjects=len(people),
-        n_classes=n_classes,
+        n_classes=len(problem.classes),
         options=options.measure_options,
-    ).to(device)
+    ).to(network.head.weight.device)
     strength = options.penalty_strength
-    return Penalty(censor, strength, options.warmup_epochs, subject, codes)
+    return Penalty(censor, strength, options.warmup_epochs, subject, problem.codes)

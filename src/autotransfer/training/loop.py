@@ -22,6 +22,7 @@ from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
 from autotransfer.errors import NonFiniteLossError, join_some
 from autotransfer.training.checkpoint import (
+    by_prefix,
     load_optimiser,
     optimiser_tensors,
     read_checkpoint,
@@ -89,29 +90,9 @@ def task_loss(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """How to train.
+    """How to train: options of `CensoredClassifier`, which documents them.
 
-    Parameters
-    ----------
-    learning_rate : float
-        Learning rate of the first epoch; that of epoch t is ``learning_rate / sqrt(t)``.
-    weight_decay : float
-        Weight decay of AdamW.
-    max_epochs : int
-        Most epochs.
-    patience : int, optional
-        Epochs without a lower validation loss after which training stops; the weights of the least
-        one are kept. None trains all `max_epochs` and keeps the last weights.
-    seed : int
-        Of batches and dropout.
-    checkpoint : Path, optional
-        File to resume from and to write.
-    checkpoint_every : int
-        Epochs between checkpoints.
-    training_hash : str
-        Hash of the run, for the checkpoint.
-    verbose : bool
-        Whether to show progress.
+    `seed` is that of batches and dropout, `training_hash` that of the run, for its checkpoint.
     """
 
     learning_rate: float
@@ -176,14 +157,15 @@ def train(
     Progress
         With the history, one entry an epoch.
     """
-    run = _Run(network, feed, fold, batches, y, weights, options, penalty)
+    labels, shares = torch.from_numpy(np.asarray(y, np.int64)), torch.from_numpy(weights)
+    run = _Run(network, feed, fold, batches, labels, shares, options, penalty)
     devices = [run.device] if run.device.type == "cuda" else []
     # Own random stream: fitting leaves the caller's untouched and does not depend on it.
     with torch.random.fork_rng(devices=devices):
         run.resume()
-        with EpochProgress(options.verbose, options.max_epochs) as shown:
+        with EpochProgress(options.verbose, options.max_epochs) as view:
             while not run.progress.done:
-                run.epoch(shown)
+                run.epoch(view)
                 if log is not None:
                     log.epoch(run.progress.history[-1])
     if run.stops_early:
@@ -194,38 +176,31 @@ def train(
     return run.progress
 
 
+@dataclass
 class _Run:
     """The state of one training."""
 
-    def __init__(
-        self,
-        network: Network,
-        feed: Feed,
-        fold: Fold,
-        batches: SubjectBatches,
-        y: npt.NDArray[np.intp],
-        weights: npt.NDArray[np.float64],
-        options: LoopOptions,
-        penalty: Penalty | None,
-    ) -> None:
-        self.penalty = penalty
-        self.network, self.feed, self.fold, self.batches = network, feed, fold, batches
-        self.options = options
-        first = next(network.parameters())
-        self.device = first.device
-        self.y = torch.from_numpy(np.asarray(y, np.int64))
-        self.weights = torch.as_tensor(weights, dtype=first.dtype, device=self.device)
-        self.optimiser = torch.optim.AdamW(
-            network.parameters(),
-            lr=options.learning_rate,
-            weight_decay=options.weight_decay,
-            fused=True,
-        )
-        self.progress = Progress()
-        self.best: dict[str, Tensor] = {}
-        self.stops_early = len(fold.validation) > 0 and options.patience is not None
+    network: Network
+    feed: Feed
+    fold: Fold
+    batches: SubjectBatches
+    y: Tensor
+    weights: Tensor
+    options: LoopOptions
+    penalty: Penalty | None
+    progress: Progress = field(default_factory=Progress)
+    best: dict[str, Tensor] = field(default_factory=dict)
 
-    def epoch(self, shown: EpochProgress) -> None:
+    def __post_init__(self) -> None:
+        options, parameters = self.options, list(self.network.parameters())
+        self.device = parameters[0].device
+        self.weights = self.weights.to(parameters[0])
+        self.optimiser = torch.optim.AdamW(
+            parameters, lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
+        )
+        self.stops_early = len(self.fold.validation) > 0 and options.patience is not None
+
+    def epoch(self, view: EpochProgress) -> None:
         """Train one epoch, validate, decide whether to go on."""
         options, progress = self.options, self.progress
         start = time.perf_counter()
@@ -267,7 +242,7 @@ class _Run:
         if options.checkpoint and (progress.done or number % options.checkpoint_every == 0):
             self.save()
         best = progress.best_loss if len(self.fold.validation) else None
-        shown.epoch(number, entry["task_loss"], best, patience_left)
+        view.epoch(number, entry["task_loss"], best, patience_left)
 
     def _is_done(self) -> bool:
         """Whether the epochs, or the patience, are used up."""
@@ -348,21 +323,15 @@ class _Run:
         """Go on where the checkpoint ends, if there is one."""
         if self.options.checkpoint is None:
             return
-        found = read_checkpoint(self.options.checkpoint, self.options.training_hash)
-        if found is None:
-            return
-        tensors, state = found
-        if state["epoch"] > self.options.max_epochs:
-            return  # of a longer training, whose earlier weights are gone
+        content = read_checkpoint(self.options.checkpoint, self.options.training_hash)
+        if content is None or content[1]["epoch"] > self.options.max_epochs:
+            return  # none, or of a longer training, whose earlier weights are gone
+        tensors, state = content
         if state["best_loss"] is None:
             state["best_loss"] = math.inf
         self.progress = Progress(**state)
         self.progress.done = self._is_done()  # there may be more epochs to go now
-        parts: dict[str, dict[str, Tensor]]
-        parts = {"network": {}, "best": {}, "optimiser": {}, "penalty": {}}
-        for name, tensor in tensors.items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = tensor
+        parts = by_prefix(tensors)
         self.network.load_state_dict(parts["network"])
         self.best = {k: v.to(self.device) for k, v in parts["best"].items()}
         load_optimiser(self.optimiser, parts["optimiser"])

@@ -16,22 +16,11 @@ TAGS = ("autotransfer", "biosignals", "subject-transfer")
 
 
 def model_card(documents: dict[str, Any]) -> str:
-    """Write the card of a model from the documents of its folder.
-
-    Parameters
-    ----------
-    documents : dict
-        ``model``, ``labels``, ``normalisation`` and ``provenance``.
-
-    Returns
-    -------
-    str
-        Markdown with a YAML header.
-    """
+    """Write the card of a model, Markdown with a YAML header, from the documents of its folder."""
     model, about = documents["model"], documents["provenance"]
-    given = model["parameters"]
+    options = model["parameters"]
     classes = [str(value) for value in documents["labels"]["values"]]
-    rate = given.get("sfreq")
+    rate = options.get("sfreq")
     lines = [
         "---",
         "library_name: autotransfer",
@@ -50,10 +39,10 @@ def model_card(documents: dict[str, Any]) -> str:
         f"- Censoring: {_censoring(model)}.",
         f"- Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
         f"{about.get('epochs', '?')} epochs; "
-        f"{_count(about.get('validation_subjects', ()), 'other')} {_part(given)}; "
+        f"{_count(about.get('validation_subjects', ()), 'other')} {_part(options)}; "
         f"{about.get('n_trials', '?')} trials in all.",
         *_adapted(about),
-        *_scores(about.get("scores") or {}, given),
+        *_scores(about.get("scores") or {}, options),
         "",
         "## Use",
         "",
@@ -73,17 +62,17 @@ def model_card(documents: dict[str, Any]) -> str:
 
 
 def _censoring(model: dict[str, Any]) -> str:
-    given = model["parameters"]
+    options = model["parameters"]
     if model["measure"] is None:
         return "none"
-    strength = given.get("strength")
+    strength = options.get("strength")
     how = "its default strength" if strength is None else f"strength {strength:g}"
-    return f"{model['measure']} {given['mode']}, {how}"
+    return f"{model['measure']} {options['mode']}, {how}"
 
 
-def _part(given: dict[str, Any]) -> str:
+def _part(options: dict[str, Any]) -> str:
     """Say what validation subjects did."""
-    return "validated" if given.get("patience") is None else "decided when to stop"
+    return "validated" if options.get("patience") is None else "decided when to stop"
 
 
 def _adapted(about: dict[str, Any]) -> list[str]:
@@ -93,11 +82,11 @@ def _adapted(about: dict[str, Any]) -> list[str]:
     return [f"- Adapted to one person by {trials} of theirs, without labels. Not for anybody else."]
 
 
-def _scores(scores: dict[str, float], given: dict[str, Any]) -> list[str]:
+def _scores(scores: dict[str, float], options: dict[str, Any]) -> list[str]:
     value = scores.get("validation_balanced_accuracy")
     if value is None:
         return []
-    part = _part(given)
+    part = _part(options)
     why = "the stopping point was" if part != "validated" else "settings may have been"
     return [
         f"- Balanced accuracy on the subjects that {part}: {value:.3f}. This is not a test: {why} "

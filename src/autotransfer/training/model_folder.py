@@ -83,15 +83,7 @@ def write_model(
 
 
 def check_target(path: Path, overwrite: bool) -> None:
-    """See that a model folder can be written there, which is best known before training.
-
-    Parameters
-    ----------
-    path : Path
-        Folder to make.
-    overwrite : bool
-        Whether a model folder of that name may be replaced.
-    """
+    """See that `write_model` can write to a path, which is best known before training."""
     if path.exists() and not (overwrite and _replaceable(path)):
         raise ModelFolderError(
             f"{path} already exists"
@@ -146,13 +138,12 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def _verify(path: Path, digests: Any) -> None:
     """Compare every file with the manifest; look at nothing outside the folder."""
-    needed = {WEIGHTS, *(f"{name}.json" for name in DOCUMENTS)}
-    if not isinstance(digests, dict) or set(digests) != needed:
-        odd = sorted(needed ^ set(digests)) if isinstance(digests, dict) else ["none"]
+    names = {WEIGHTS, *(f"{name}.json" for name in DOCUMENTS)}
+    if not isinstance(digests, dict) or set(digests) != names:
+        wrong = sorted(names ^ set(digests)) if isinstance(digests, dict) else ["none"]
         raise ModelFolderError(
-            f"{path / MANIFEST} should list just {join_some(sorted(needed))}; wrong: "
-            f"{join_some(odd)}. The "
-            "folder was changed; save or copy the model again."
+            f"{path / MANIFEST} should list just {join_some(sorted(names))}; wrong: "
+            f"{join_some(wrong)}. The folder was changed; save or copy the model again."
         )
     for name, digest in digests.items():
         file = path / name
@@ -168,14 +159,14 @@ def _verify(path: Path, digests: Any) -> None:
 
 def _object(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelFolderError(
             f"{file} cannot be read as JSON ({error}). Save or copy the model again."
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ModelFolderError(f"{file} should hold a JSON object. Save or copy the model again.")
-    return found
+    return content
 
 
 def _digest(file: Path) -> str:

@@ -88,8 +88,7 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
     # Layers draw weights when they are made, which must not move the caller's random stream.
     with torch.random.fork_rng(devices=[]):
         module = deployed(classifier)
-    program = _trace(module, classifier.n_channels_, classifier.n_times_, opset)
-    model = program.model_proto
+    model = _trace(module, classifier.n_channels_, classifier.n_times_, opset).model_proto
     if not model.graph.input[0].type.tensor_type.shape.dim[0].dim_param:
         raise SettingError(
             "The encoder ties the graph to one number of trials, for instance by len(x): use "
@@ -170,8 +169,7 @@ class _Normalise(nn.Module):
         if self.kind == "trial":
             squares = torch.where(moves, deviation.square(), torch.zeros_like(deviation))
             deviation = squares.mean(1, keepdim=True).sqrt()
-        one = torch.ones_like(deviation)
-        return x / torch.where(deviation > 0, deviation, one).float()
+        return x / torch.where(deviation > 0, deviation, torch.ones_like(deviation)).float()
 
 
 def _trace(module: nn.Module, n_channels: int, n_times: int, opset: int | None) -> Any:
@@ -216,10 +214,9 @@ def _fixed(layer: MaxNormConv2d) -> nn.Conv2d:
     """Make a plain convolution with the filters as they are after the limit on their norm."""
     weight = layer.weight.detach()
     n, share, height, width = weight.shape
-    inputs = share * layer.groups
-    made = nn.Conv2d(inputs, n, (height, width), groups=layer.groups, bias=False)
-    made.weight.data = weight.clone()
-    return made
+    conv = nn.Conv2d(share * layer.groups, n, (height, width), groups=layer.groups, bias=False)
+    conv.weight.data = weight.clone()
+    return conv
 
 
 def _replace(module: nn.Module, name: str, layer: nn.Module) -> None:

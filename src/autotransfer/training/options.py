@@ -139,8 +139,7 @@ class TrainingOptions:
         if trials is None:
             cell = 1 if self.measure is None else lookup_measure(self.measure).good_cell
             trials = max(TRIALS, cell * (n_classes if self.mode == "conditional" else 1))
-        subjects = self.subjects_per_batch
-        return int(subjects or max(4, min(SUBJECTS, 128 // trials))), int(trials)
+        return int(self.subjects_per_batch or max(4, min(SUBJECTS, 128 // trials))), int(trials)
 
     def epochs(self, n_trials: int) -> int:
         """Epochs at most: as given, or as many as make about 1000 steps over so many trials.
@@ -192,14 +191,14 @@ def find_device(name: str) -> torch.device:
     """Find a device by name; "auto" takes a GPU if there is one."""
     if name not in DEVICES:
         raise SettingError(f"device={name!r} is not known. Choose one of {', '.join(DEVICES)}.")
-    have = {
+    available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
         "cpu": True,
     }
     if name == "auto":
-        name = next(kind for kind, there in have.items() if there)
-    if not have[name]:
+        name = next(kind for kind, usable in available.items() if usable)
+    if not available[name]:
         raise SettingError(f"This machine has no {name} device. Use device='cpu' or 'auto'.")
     return torch.device(name)
 

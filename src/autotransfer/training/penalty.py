@@ -21,7 +21,7 @@ from autotransfer.errors import (
     SmallCellWarning,
     SubjectLeakageError,
 )
-from autotransfer.training.checkpoint import load_optimiser, optimiser_tensors
+from autotransfer.training.checkpoint import by_prefix, load_optimiser, optimiser_tensors
 
 History = Sequence[dict[str, float]]
 
@@ -97,27 +97,27 @@ class Penalty:
         cells = self.censor.cells(subject, self._label[trials])
         # The critics learn from the same rows: critics that had only seen the batch before made
         # the encoder answer to noise (placebo probe 0.845 instead of 0.646, adversary).
-        self._z = seen = z.detach()
-        found: dict[str, Tensor] = {}
+        self._z = detached = z.detach()
+        readings: dict[str, Tensor] = {}
         for step in range(self.censor.n_critic):
-            loss = self.censor.critic_loss(seen, cells, self._draws)
+            loss = self.censor.critic_loss(detached, cells, self._draws)
             if step == 0:  # the critic has not learnt from this batch yet
-                found = {"critic_loss": loss.detach(), **self.censor.readings()}
+                readings = {"critic_loss": loss.detach(), **self.censor.readings()}
             for parameter in self._parameters:
                 parameter.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             for optimiser in self._optimisers:
                 optimiser.step()
         penalty = self.censor(z, cells, self._draws) if self._censors else 0 * z.sum()
-        self._record.append(found | {"penalty": penalty.detach()})
+        self._record.append(readings | {"penalty": penalty.detach()})
         return self.strength * penalty
 
     def finish(self) -> dict[str, float]:
         """End an epoch: means over its batches, and the spread of the last batch's latents."""
         # A batch of one subject has no reading of a critic that compares subjects.
         names = list(dict.fromkeys(name for entry in self._record for name in entry))
-        found = [[entry[n] for entry in self._record if n in entry] for n in names]
-        means = torch.stack([torch.stack(values).double().mean() for values in found])
+        values_by_name = [[entry[n] for entry in self._record if n in entry] for n in names]
+        means = torch.stack([torch.stack(values).double().mean() for values in values_by_name])
         # The one time in an epoch to wait for a device.
         entry = dict(zip(names, means.tolist(), strict=True))
         assert self._z is not None
@@ -135,13 +135,10 @@ class Penalty:
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from the state in a checkpoint."""
-        parts: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            part, _, rest = name.partition(".")
-            parts.setdefault(part, {})[rest] = tensor
-        self.censor.load_state_dict(parts.get("censor", {}))
+        parts = by_prefix(tensors)
+        self.censor.load_state_dict(parts["censor"])
         for i, optimiser in enumerate(self._optimisers):
-            load_optimiser(optimiser, parts.get(f"critic{i}", {}))
+            load_optimiser(optimiser, parts[f"critic{i}"])
 
 
 def _scale(z: Tensor) -> float:
@@ -150,29 +147,19 @@ def _scale(z: Tensor) -> float:
 
 
 def warn_small_cells(penalty: Penalty, batches: Iterable[Index], name: str) -> None:
-    """Warn when most trials of some batches are in cells too small to be censored.
-
-    Parameters
-    ----------
-    penalty : Penalty
-        Whose censor says how small is too small.
-    batches : iterable of array of int
-        Trial numbers of some batches.
-    name : str
-        Measure and mode, for the message.
-    """
-    least = penalty.censor.measure.smallest_cell
+    """Warn when most trials of some batches are in cells too small for the penalty's censor."""
+    smallest_usable = penalty.censor.measure.smallest_cell
     used = rows = 0
     smallest: list[int] = []
     for trials in batches:
         cells = penalty.censor.cells(penalty._subject[trials], penalty._label[trials])
-        used += int(cells.count[cells.count >= least].sum())
+        used += int(cells.count[cells.count >= smallest_usable].sum())
         rows += len(trials)
         smallest.append(int(np.median(cells.count)))
     if rows and used < rows / 2:
         cell = "(subject, class) cell" if cells.given is not None else "subject"
         warnings.warn(
-            f"{name} needs {least} trials of a {cell} in a batch, but typical ones have "
+            f"{name} needs {smallest_usable} trials of a {cell} in a batch, but typical ones have "
             f"{int(np.median(smallest))}: only {used / rows:.0%} of the trials can be censored. "
             "Raise trials_per_subject, or choose a measure or mode that needs fewer.",
             SmallCellWarning,
@@ -182,25 +169,17 @@ def warn_small_cells(penalty: Penalty, batches: Iterable[Index], name: str) -> N
 
 def warn_after(history: History, best_epoch: int) -> None:
     """Warn about what the record of a censored training shows."""
-    kept = history[best_epoch - 1]
+    entry, when = history[best_epoch - 1], f"in epoch {best_epoch}, whose weights were kept"
     for name in ("latent_scale", "z1_scale", "z2_scale"):
-        scale = kept.get(name, 1.0)
+        scale = entry.get(name, 1.0)
         what = {"latent_scale": "latent", "z1_scale": "half z1", "z2_scale": "half z2"}[name]
         if scale < SMALLEST:
-            warnings.warn(
-                f"The {what} has collapsed: its spread is {scale:.2g} in epoch {best_epoch}, whose "
-                "weights were kept. Lower the strength.",
-                LatentCollapseWarning,
-                stacklevel=2,
-            )
+            text = f"The {what} has collapsed: its spread is {scale:.2g} {when}."
+            warnings.warn(f"{text} Lower the strength.", LatentCollapseWarning, stacklevel=2)
         elif scale > LARGEST:
-            warnings.warn(
-                f"The {what} has exploded: its spread is {scale:.3g} in epoch {best_epoch}, whose "
-                "weights were kept. Lower the strength or the learning rate.",
-                LatentExplosionWarning,
-                stacklevel=2,
-            )
-    if "critic_accuracy" in kept:
+            text = f"The {what} has exploded: its spread is {scale:.3g} {when}. Lower the strength"
+            warnings.warn(f"{text} or the learning rate.", LatentExplosionWarning, stacklevel=2)
+    if "critic_accuracy" in entry:
         # On a scale from 0, a blind guess, to 1, always right.
         skill = [
             (e["critic_accuracy"] - e["critic_chance"]) / max(1 - e["critic_chance"], 1e-9)
@@ -208,11 +187,11 @@ def warn_after(history: History, best_epoch: int) -> None:
             else 0.0
             for e in history
         ]
-        words = f"guessed the subject in {kept['critic_accuracy']:.0%} of the trials"
-    elif "critic_ratio" in kept:
+        words = f"guessed the subject in {entry['critic_accuracy']:.0%} of the trials"
+    elif "critic_ratio" in entry:
         # A ratio of errors of 2 or more under the right label stands for a critic that has won.
         skill = [min(max(e.get("critic_ratio", 1.0) - 1, 0.0), 1.0) for e in history]
-        words = f"had errors {kept['critic_ratio']:.2f} times larger under the right subject"
+        words = f"had errors {entry['critic_ratio']:.2f} times larger under the right subject"
     else:
         return
     if max(skill) < ALIVE:
@@ -225,8 +204,8 @@ def warn_after(history: History, best_epoch: int) -> None:
         )
     if skill[best_epoch - 1] > WON:
         warnings.warn(
-            f"The critic won: in epoch {best_epoch}, whose weights were kept, it {words}. The "
-            "latent is not censored. Raise the strength, or train for longer.",
+            f"The critic won: {when}, it {words}. The latent is not censored. Raise the strength, "
+            "or train for longer.",
             CriticWinsWarning,
             stacklevel=2,
         )

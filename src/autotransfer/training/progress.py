@@ -64,8 +64,8 @@ class LiveView:
             parts.append(ProgressBar(total=max(total, 1), completed=done, width=free))
         line = Table.grid(padding=(0, 1), pad_edge=False)
         line.add_row(*parts, Text(count))
-        rest = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
-        self._live.update(Group(line, *rest), refresh=True)
+        lines = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
+        self._live.update(Group(line, *lines), refresh=True)
 
 
 class Viewed:
@@ -73,12 +73,12 @@ class Viewed:
 
     Parameters
     ----------
-    shown : bool
+    visible : bool
         Whether to show anything; without a terminal there is a console and no view.
     """
 
-    def __init__(self, shown: bool) -> None:
-        self._console = Console(stderr=True) if shown else None
+    def __init__(self, visible: bool) -> None:
+        self._console = Console(stderr=True) if visible else None
         self._view: LiveView | None = None
         if self._console is not None and self._console.is_terminal:
             self._view = LiveView(self._console)
@@ -98,7 +98,7 @@ class EpochProgress(Viewed):
 
     Parameters
     ----------
-    shown : bool
+    visible : bool
         Whether to show anything.
     max_epochs : int
         Epochs at most.
@@ -107,11 +107,11 @@ class EpochProgress(Viewed):
         there.
     """
 
-    def __init__(self, shown: bool, max_epochs: int, every: float = 30.0) -> None:
+    def __init__(self, visible: bool, max_epochs: int, every: float = 30.0) -> None:
         self._max, self._every = max_epochs, every
         self._start = self._last = time.monotonic()
         self._done_before: int | None = None
-        super().__init__(shown)
+        super().__init__(visible)
 
     def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
         """Tell that an epoch is done."""

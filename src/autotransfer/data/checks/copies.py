@@ -12,7 +12,7 @@ Time is O(trials x channels x times), memory O(trials + block).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from autotransfer.data.checks.hashes import Hashes, information, odd_numbers, sa
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.trials import Float32, Index
 from autotransfer.errors import join_some
+
+Pairs = list[tuple[int, int]]
 
 STRETCH = 16
 """Number of samples hashed together; shorter overlaps are not looked for."""
@@ -96,19 +98,19 @@ class CopyWatch:
     def _look_up(self, hashes: Hashes, trial: Index, position: Index) -> None:
         """Note the ends of other subjects' trials that have these hashes."""
         subject = self.data.subject_code
-        for known, where in self.levels:
-            first = np.searchsorted(known, hashes, side="left")
-            found = np.flatnonzero(known[np.minimum(first, len(known) - 1)] == hashes)
-            run = np.searchsorted(known, hashes[found], side="right") - first[found]
+        for level, where in self.levels:
+            first = np.searchsorted(level, hashes, side="left")
+            hits = np.flatnonzero(level[np.minimum(first, len(level) - 1)] == hashes)
+            run = np.searchsorted(level, hashes[hits], side="right") - first[hits]
             run = np.minimum(run, RUN_LIMIT)
-            mine = np.repeat(found, run)
-            step = np.arange(len(mine)) - np.repeat(np.cumsum(run) - run, run)
-            other, other_position = where[first[mine] + step].T
-            apart = (subject[trial[mine]] != subject[other]) & (position[mine] != other_position)
-            if apart.any() and self.n_pairs < PAIR_LIMIT:
-                delay = position[mine] - other_position
-                self.pairs.append(np.stack([trial[mine], other, delay], axis=1)[apart])
-                self.n_pairs += int(apart.sum())
+            rows = np.repeat(hits, run)
+            step = np.arange(len(rows)) - np.repeat(np.cumsum(run) - run, run)
+            other, other_position = where[first[rows] + step].T
+            differ = (subject[trial[rows]] != subject[other]) & (position[rows] != other_position)
+            if differ.any() and self.n_pairs < PAIR_LIMIT:
+                delay = position[rows] - other_position
+                self.pairs.append(np.stack([trial[rows], other, delay], axis=1)[differ])
+                self.n_pairs += int(differ.sum())
 
     def findings(self) -> Iterator[Finding]:
         """Say which trials of which subjects are copies."""
@@ -125,22 +127,15 @@ class CopyWatch:
             "The recording stands under two subjects, so a model would be tested on what it was "
             "trained on. Take one of them out, or give both the same subject id."
         )
-        for code, pairs in _grouped(across, subject):
-            yield error(
-                "copy-across-subjects",
-                f"Subjects {names[code[0]]} and {names[code[1]]} share trials, equal sample for "
-                f"sample: trials {_listed(pairs)}. {advice}",
-                **self._where(pairs),
-            )
-        for code, pairs in _grouped(self._overlaps(), subject):
-            yield error(
-                "overlap-across-subjects",
-                f"Subjects {names[code[0]]} and {names[code[1]]} have windows that share samples: "
-                f"trials {_listed(pairs)}. {advice}",
-                **self._where(pairs),
-            )
+        for name, what, copies in (
+            ("copy-across-subjects", "share trials, equal sample for sample", across),
+            ("overlap-across-subjects", "have windows that share samples", self._overlaps()),
+        ):
+            for code, pairs in _grouped(copies, subject):
+                text = f"{names[code[0]]} and {names[code[1]]} {what}: trials {_listed(pairs)}"
+                yield error(name, f"Subjects {text}. {advice}", **self._where(pairs))
 
-    def _copies(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    def _copies(self) -> tuple[Pairs, Pairs]:
         """Equal trials as (first, other) numbers: of two subjects, and of one."""
         order = np.argsort(self.whole, kind="stable")
         order = order[self.whole[order] > 0]
@@ -148,14 +143,13 @@ class CopyWatch:
         same = np.flatnonzero(values[1:] == values[:-1]) + 1
         first = order[np.searchsorted(values, values[same])]
         pairs = np.stack([first, order[same], np.zeros_like(same)], axis=1)[:PAIR_LIMIT]
-        across: list[tuple[int, int]] = []
-        within: list[tuple[int, int]] = []
+        across, within = Pairs(), Pairs()
         for a, b in self._verified(pairs):
-            apart = self.data.subject_code[a] != self.data.subject_code[b]
-            (across if apart else within).append((a, b))
+            two_subjects = self.data.subject_code[a] != self.data.subject_code[b]
+            (across if two_subjects else within).append((a, b))
         return across, within
 
-    def _overlaps(self) -> list[tuple[int, int]]:
+    def _overlaps(self) -> Pairs:
         """Pairs of trials of two subjects that share samples at a delay."""
         if not self.pairs:
             return []
@@ -180,7 +174,7 @@ class CopyWatch:
                 if x.tobytes() == z.tobytes() and information(x) >= EVIDENCE_BITS:
                     yield a, b
 
-    def _where(self, pairs: list[tuple[int, int]]) -> dict[str, tuple[object, ...]]:
+    def _where(self, pairs: Pairs) -> dict[str, tuple[object, ...]]:
         trials = np.unique(np.array(pairs))
         subjects = np.unique(self.data.subject_code[trials])
         return {
@@ -189,16 +183,14 @@ class CopyWatch:
         }
 
 
-def _grouped(
-    pairs: Iterable[tuple[int, int]], subject: Index
-) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+def _grouped(pairs: Pairs, subject: Index) -> Iterator[tuple[list[int], Pairs]]:
     """Group pairs of trials by the subjects they are of."""
-    groups: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    groups: dict[tuple[int, ...], Pairs] = {}
     for a, b in pairs:
         groups.setdefault(tuple(sorted((int(subject[a]), int(subject[b])))), []).append((a, b))
     for codes, members in sorted(groups.items()):
         yield list(codes), sorted(members)
 
 
-def _listed(pairs: list[tuple[int, int]]) -> str:
+def _listed(pairs: Pairs) -> str:
     return join_some([f"{a} and {b}" for a, b in pairs])

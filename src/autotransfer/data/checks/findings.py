@@ -31,12 +31,8 @@ ERRORS: dict[str, type[AutoTransferError]] = {
 """Findings that stop the work, and the error each raises."""
 
 WARNINGS: dict[str, type[DataWarning]] = {
-    "flat-channel": DataWarning,
-    "flat-trial": DataWarning,
-    "clipped": DataWarning,
-    "label-like": DataWarning,
-    "copy-within-subject": DataWarning,
-    "recording-across-subjects": DataWarning,
+    **dict.fromkeys(("flat-channel", "flat-trial", "clipped", "label-like"), DataWarning),
+    **dict.fromkeys(("copy-within-subject", "recording-across-subjects"), DataWarning),
     "missing-class": DataWarning,
     "small-cell": SmallCellWarning,
 }
@@ -149,5 +145,5 @@ def _lines(findings: Sequence[Finding], plain: bool = False) -> Iterator[str]:
         for finding in same[:SHOWN]:
             yield finding.message if plain else f"{finding.level} ({name}): {finding.message}"
         if len(same) > SHOWN:
-            rest = dict.fromkeys(s for finding in same[SHOWN:] for s in finding.subjects)
-            yield f"... and {len(same) - SHOWN} more ({name}), subjects {join_some(list(rest))}."
+            subjects = dict.fromkeys(s for finding in same[SHOWN:] for s in finding.subjects)
+            yield f"... and {len(same) - SHOWN} more ({name}), subjects {join_some([*subjects])}."

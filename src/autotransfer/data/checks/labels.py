@@ -36,8 +36,8 @@ class LabelWatch:
         self.data = data
         self.sample = np.arange(data.n_trials)
         if data.n_trials > LABEL_SAMPLE:
-            drawn = np.random.default_rng(0).choice(data.n_trials, LABEL_SAMPLE, replace=False)
-            self.sample = np.sort(drawn)
+            sample = np.random.default_rng(0).choice(data.n_trials, LABEL_SAMPLE, replace=False)
+            self.sample = np.sort(sample)
         self.numbers = np.zeros((2, len(self.sample), data.n_channels), np.float32)
 
     def look(self, start: int, block: Float32) -> None:
@@ -60,9 +60,9 @@ class LabelWatch:
         if len(self.sample) < LABEL_TRIALS or len(np.unique(y)) < 2:
             return
         for numbers, what in zip(self.numbers, ("mean", "variance"), strict=True):
-            told = told_classes(np.nan_to_num(numbers), y, subject) >= LABEL_ACCURACY
-            for channel in np.flatnonzero(told.any(axis=1)):
-                classes = np.flatnonzero(told[channel])
+            separates = class_accuracy(np.nan_to_num(numbers), y, subject) >= LABEL_ACCURACY
+            for channel in np.flatnonzero(separates.any(axis=1)):
+                classes = np.flatnonzero(separates[channel])
                 names = join_some([data.class_names[k] for k in classes])
                 yield warning(
                     "label-like",
@@ -74,7 +74,7 @@ class LabelWatch:
                 )
 
 
-def told_classes(
+def class_accuracy(
     numbers: npt.NDArray[np.float32], y: Index, subject: Index
 ) -> npt.NDArray[np.float64]:
     """Tell classes by one number per trial: balanced accuracy in the worst subject.
@@ -95,7 +95,7 @@ def told_classes(
     Examples
     --------
     >>> y, subject = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
-    >>> told_classes(np.array([[1.0, 5.0], [2.0, 5.0], [1.1, 5.1], [2.1, 5.0]]), y, subject)
+    >>> class_accuracy(np.array([[1.0, 5.0], [2.0, 5.0], [1.1, 5.1], [2.1, 5.0]]), y, subject)
     array([[1. , 1. ],
            [0.5, 0.5]])
     """

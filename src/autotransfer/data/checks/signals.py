@@ -50,9 +50,9 @@ class RangeWatch:
         if not finite.all():
             trial, channel = np.nonzero(~finite)
             rows = block[trial, channel]
-            for found, bad in ((self.nan, np.isnan(rows)), (self.infinite, np.isinf(rows))):
+            for places, bad in ((self.nan, np.isnan(rows)), (self.infinite, np.isinf(rows))):
                 where = bad.any(axis=-1)
-                found.append(np.stack([trial[where] + start, channel[where]], axis=1))
+                places.append(np.stack([trial[where] + start, channel[where]], axis=1))
         flat = finite & (low == high)
         if flat.any():
             self.flat.append(np.argwhere(flat) + np.array([start, 0]))
@@ -62,10 +62,8 @@ class RangeWatch:
         np.minimum.at(self.bottom, subject, np.where(usable, low, np.inf))
         for edge, rail in ((high, self.top), (low, self.bottom)):
             # Rails only move outwards: what is inside now is no rail at the end either.
-            at_rail = usable & (edge == rail[subject]) & (edge != 0)
-            trial, channel = np.nonzero(at_rail)
-            rows = block[trial, channel]
-            piled = _piled(rows, edge[trial, channel])
+            trial, channel = np.nonzero(usable & (edge == rail[subject]) & (edge != 0))
+            piled = _piled(block[trial, channel], edge[trial, channel])
             self.suspects += zip(
                 (trial[piled] + start).tolist(),
                 channel[piled].tolist(),
@@ -80,17 +78,17 @@ class RangeWatch:
         yield from self._flat()
         yield from self._clipped()
 
-    def _non_finite(self, found: list[Index], name: str, what: str) -> Iterator[Finding]:
+    def _non_finite(self, places: list[Index], name: str, what: str) -> Iterator[Finding]:
         advice = "Leave these trials out, or interpolate the channels."
-        for where, text, pairs in _by_subject(self.data, found):
+        for where, text, pairs in _by_subject(self.data, places):
             yield error(name, f"{where} has {what}: {text}. {advice}", **pairs)
 
     def _flat(self) -> Iterator[Finding]:
-        found = np.concatenate(self.flat) if self.flat else np.zeros((0, 2), np.intp)
-        trials, n_flat = np.unique(found[:, 0], return_counts=True)
-        dead = trials[n_flat == self.data.n_channels]
+        places = np.concatenate(self.flat) if self.flat else np.zeros((0, 2), np.intp)
+        trials, n_flat = np.unique(places[:, 0], return_counts=True)
+        flat_trials = trials[n_flat == self.data.n_channels]
         for where, _, pairs in _by_subject(
-            self.data, [np.stack([dead, np.zeros_like(dead)], axis=1)]
+            self.data, [np.stack([flat_trials, np.zeros_like(flat_trials)], axis=1)]
         ):
             pairs["channels"] = ()
             numbers = _numbered(pairs["trials"])
@@ -100,7 +98,9 @@ class RangeWatch:
                 "from these trials; leave them out.",
                 **pairs,
             )
-        for where, text, pairs in _by_subject(self.data, [found[~np.isin(found[:, 0], dead)]]):
+        for where, text, pairs in _by_subject(
+            self.data, [places[~np.isin(places[:, 0], flat_trials)]]
+        ):
             yield warning(
                 "flat-channel",
                 f"{where} has flat channels: {text}. The electrode was off or the recording was "
@@ -110,12 +110,12 @@ class RangeWatch:
 
     def _clipped(self) -> Iterator[Finding]:
         subject = self.data.subject_code
-        found = [
+        places = [
             (trial, channel)
             for trial, channel, value in self.suspects
             if value in (self.top[subject[trial], channel], self.bottom[subject[trial], channel])
         ]
-        clipped = np.unique(np.array(found, np.intp).reshape(-1, 2), axis=0)
+        clipped = np.unique(np.array(places, np.intp).reshape(-1, 2), axis=0)
         for where, text, pairs in _by_subject(self.data, [clipped]):
             yield warning(
                 "clipped",
@@ -128,8 +128,7 @@ class RangeWatch:
 
 def _piled(rows: Float32, edge: Float32) -> npt.NDArray[np.bool_]:
     """Tell which rows pile up at their extreme value; see `RangeWatch` for the rule."""
-    at_edge = rows == edge[:, None]
-    count = np.count_nonzero(at_edge, axis=1)
+    count = np.count_nonzero(rows == edge[:, None], axis=1)
     piled: npt.NDArray[np.bool_] = count >= np.maximum(3, CLIPPED_SHARE * rows.shape[1])
     for i in np.flatnonzero(piled):
         values, counts = np.unique(np.abs(rows[i] - edge[i]), return_counts=True)
@@ -142,25 +141,25 @@ def _numbered(trials: Sequence[object]) -> str:
 
 
 def _by_subject(
-    data: SubjectDataset, found: list[Index]
+    data: SubjectDataset, places: list[Index]
 ) -> Iterator[tuple[str, str, dict[str, tuple[object, ...]]]]:
     """Group (trial, channel) pairs by subject: who, in words where, and the numbers."""
-    pairs = np.concatenate(found) if found else np.zeros((0, 2), np.intp)
+    pairs = np.concatenate(places) if places else np.zeros((0, 2), np.intp)
     pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
     codes = data.subject_code[pairs[:, 0]]
     sizes = np.bincount(data.subject_code)
     for code in np.unique(codes):
-        mine = pairs[codes == code]
+        own_pairs = pairs[codes == code]
         words = []
-        for channel in np.unique(mine[:, 1]):
-            trials = mine[mine[:, 1] == channel, 0]
-            whole = len(trials) == sizes[code]
-            which = f"all {sizes[code]} trials" if whole else _numbered(trials.tolist())
+        for channel in np.unique(own_pairs[:, 1]):
+            trials = own_pairs[own_pairs[:, 1] == channel, 0]
+            all_trials = len(trials) == sizes[code]
+            which = f"all {sizes[code]} trials" if all_trials else _numbered(trials.tolist())
             words.append(f"{data.channels[channel]} in {which}")
         where = {
             "subjects": (data.subject_ids[code].item(),),
-            "channels": tuple(data.channels[c] for c in np.unique(mine[:, 1])),
-            "trials": tuple(np.unique(mine[:, 0]).tolist()),
+            "channels": tuple(data.channels[c] for c in np.unique(own_pairs[:, 1])),
+            "trials": tuple(np.unique(own_pairs[:, 0]).tolist()),
         }
         if len(words) > 8:
             words[8:] = [f"... ({len(words)} channels in all)"]

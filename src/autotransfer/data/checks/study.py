@@ -12,20 +12,7 @@ from autotransfer.errors import join_some
 
 
 def study_findings(data: SubjectDataset, n_min: int) -> Iterator[Finding]:
-    """Find what labels, subjects and recordings alone tell; the signals are not read.
-
-    Parameters
-    ----------
-    data : SubjectDataset
-        Labelled trials.
-    n_min : int
-        Smallest number of trials of a (subject, class) cell that is not reported.
-
-    Yields
-    ------
-    Finding
-        One for each subject, class or pair that is wrong.
-    """
+    """Find what labels, subjects and recordings alone tell; the signals are not read."""
     if len(data.subject_ids) < 2:
         yield error(
             "few-subjects",
@@ -50,8 +37,8 @@ def _classes(data: SubjectDataset) -> Iterator[Finding]:
     counts = data.counts()
     if len(data.subject_ids) < 2:
         return
-    lonely = (counts > 0).sum(axis=0) == 1
-    for k in np.flatnonzero(lonely):
+    in_one_subject = (counts > 0).sum(axis=0) == 1
+    for k in np.flatnonzero(in_one_subject):
         owner = int(counts[:, k].argmax())
         trials = np.flatnonzero(data.y_code == k)
         yield error(
@@ -63,14 +50,13 @@ def _classes(data: SubjectDataset) -> Iterator[Finding]:
             classes=(data.labels[k].item(),),
             trials=tuple(trials.tolist()),
         )
-    for s in np.flatnonzero((counts[:, ~lonely] == 0).any(axis=1)):
-        missing = np.flatnonzero((counts[s] == 0) & ~lonely)
+    for s in np.flatnonzero((counts[:, ~in_one_subject] == 0).any(axis=1)):
+        missing = np.flatnonzero((counts[s] == 0) & ~in_one_subject)
         yield warning(
             "missing-class",
             f"Subject {data.subject_names[s]} has no trials of class "
             f"{join_some([data.class_names[k] for k in missing])}. What is censored may then be "
-            "part "
-            "of the task; prefer the conditional mode, or leave the subject out.",
+            "part of the task; prefer the conditional mode, or leave the subject out.",
             subjects=(data.subject_ids[s].item(),),
             classes=tuple(data.labels[missing].tolist()),
         )
@@ -119,9 +105,8 @@ def _recordings(data: SubjectDataset) -> Iterator[Finding]:
             "recording-across-subjects",
             f"Recording {ids[recording]} stands under subjects "
             f"{join_some([data.subject_names[s] for s in subjects])} (trials "
-            f"{join_some(trials.tolist())}). "
-            "If it is one recording, give its trials one subject id; if ids are counted anew for "
-            "each person, this is fine.",
+            f"{join_some(trials.tolist())}). If it is one recording, give its trials one subject "
+            "id; if ids are counted anew for each person, this is fine.",
             subjects=tuple(data.subject_ids[subjects].tolist()),
             trials=tuple(trials.tolist()),
         )

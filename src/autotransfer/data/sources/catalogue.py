@@ -60,6 +60,16 @@ def _moabb(
     return Listed(f"moabb:{name}", task, subjects, classes, channels, sfreq, licence, source)
 
 
+def _files(
+    name: str, task: str, subjects: int, channels: int | None, sfreq: float, source: str
+) -> Listed:
+    """List a data set of two classes whose files a person fetches."""
+    folder = f"{name}:FOLDER"
+    return Listed(folder, task, subjects, 2, channels, sfreq, SEE_PAGE, source, "files")
+
+
+_KAGGLE = "https://www.kaggle.com/c/inria-bci-challenge/data"
+_STANFORD = "https://purl.stanford.edu/zk881ps0522"
 _CATALOGUE = (
     _moabb("Kalunga2016", "SSVEP, exoskeleton", 12, 4, 8, 256.0, "CC-BY-4.0"),
     _moabb("Nakanishi2015", "SSVEP, 12 targets", 9, 12, 8, 256.0, SEE_PAGE),
@@ -76,28 +86,8 @@ _CATALOGUE = (
     _moabb("BNCI2014_009", "P300 speller", 10, 2, 16, 256.0, "CC-BY-NC-ND-4.0"),
     _moabb("BI2014a", "P300, Brain Invaders", 64, 2, 16, 512.0, "CC-BY-4.0"),
     _moabb("Huebner2017", "P300 speller", 13, 2, 31, 1000.0, "CC-BY-4.0"),
-    Listed(
-        "inria-ern:FOLDER",
-        "error potential, P300 speller",
-        16,
-        2,
-        56,
-        200.0,
-        SEE_PAGE,
-        "https://www.kaggle.com/c/inria-bci-challenge/data",
-        "files",
-    ),
-    Listed(
-        "faces-basic:FOLDER",
-        "ECoG, faces or houses",
-        14,
-        2,
-        None,
-        1000.0,
-        SEE_PAGE,
-        "https://purl.stanford.edu/zk881ps0522",
-        "files",
-    ),
+    _files("inria-ern", "error potential, P300 speller", 16, 56, 200.0, _KAGGLE),
+    _files("faces-basic", "ECoG, faces or houses", 14, None, 1000.0, _STANFORD),
 )
 
 

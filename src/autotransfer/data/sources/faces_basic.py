@@ -30,13 +30,13 @@ import numpy.typing as npt
 
 from autotransfer.data.atomic import PathLike
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.sources import files
 from autotransfer.data.trials import Float32
 from autotransfer.data.validate import as_count
 from autotransfer.errors import (
     ChannelMismatchError,
     DataWarning,
     SamplingRateError,
-    SettingError,
     SourceError,
     UnknownSubjectError,
     join_some,
@@ -106,18 +106,17 @@ def read_faces_basic(
     fill missing electrodes with zeros, would write the name of the person into the signal. With
     ``subjects=["ca"]`` you get all electrodes of one person.
     """
-    if not seconds > 0:
-        raise SettingError(f"seconds must be above 0, not {seconds!r}.")
+    files.require_seconds(seconds)
     if channels is not None:
         as_count(channels, "channels")
     people = [_read(subject, file, seconds) for subject, file in _files(folder, subjects)]
-    have = {person.subject: person.X.shape[1] for person in people}
-    n = min(have.values()) if channels is None else int(channels)
-    few = [f"{subject} ({count})" for subject, count in have.items() if count < n]
-    if few:
+    counts = {person.subject: person.X.shape[1] for person in people}
+    n = min(counts.values()) if channels is None else int(channels)
+    too_few = [f"{subject} ({count})" for subject, count in counts.items() if count < n]
+    if too_few:
         raise ChannelMismatchError(
-            f"Not every subject has {n} electrodes: {join_some(few)} have fewer. Ask for at most "
-            f"{min(have.values())}, or leave these subjects out."
+            f"Not every subject has {n} electrodes: {join_some(too_few)} have fewer. Ask for at "
+            f"most {min(counts.values())}, or leave these subjects out."
         )
     rates = {person.sfreq for person in people}
     if len(rates) > 1:
@@ -127,8 +126,8 @@ def read_faces_basic(
         )
     if len(people) > 1:
         warnings.warn(
-            f"Electrodes differ between subjects in number ({min(have.values())} to "
-            f"{max(have.values())}) and place; the first {n} of each are used, and a channel is "
+            f"Electrodes differ between subjects in number ({min(counts.values())} to "
+            f"{max(counts.values())}) and place; the first {n} of each are used, and a channel is "
             "not the same place in two people.",
             DataWarning,
             stacklevel=2,
@@ -148,23 +147,22 @@ def _files(folder: PathLike, subjects: Sequence[str] | None) -> list[tuple[str, 
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise SourceError(f"There is no folder {root}. Give the one of the unpacked faces_basic.")
-    found = {file.name.removesuffix(ENDING): file for file in sorted(root.rglob(f"*{ENDING}"))}
-    if not found:
+    paths = {file.name.removesuffix(ENDING): file for file in sorted(root.rglob(f"*{ENDING}"))}
+    if not paths:
         raise SourceError(
             f"There are no *{ENDING} files in {root} or below. Give the folder where "
             "faces_basic.zip was unpacked."
         )
     if subjects is None:
-        return list(found.items())
-    wanted = [str(subject) for subject in np.atleast_1d(np.asarray(subjects))]
-    missing = [subject for subject in wanted if subject not in found]
-    if missing or not wanted:
+        return list(paths.items())
+    selected = files.as_ids(subjects)
+    missing = [subject for subject in selected if subject not in paths]
+    if missing or not selected:
         raise UnknownSubjectError(
             f"There is no recording of subject {join_some(missing) or '(none)'} in {root}. There "
-            "are of "
-            f"{join_some(list(found), 40)}."
+            f"are of {join_some(list(paths), 40)}."
         )
-    return [(subject, found[subject]) for subject in wanted]
+    return [(subject, paths[subject]) for subject in selected]
 
 
 def _read(subject: str, file: Path, seconds: float) -> _Person:
@@ -182,7 +180,7 @@ def _read(subject: str, file: Path, seconds: float) -> _Person:
             f"{file} should hold data (times x electrodes), stim (one code for each time) and "
             "srate, but they do not fit together. Unpack it again."
         )
-    starts, shown, run = _pictures(codes, sfreq)
+    starts, picture_codes, run = _pictures(codes, sfreq)
     n_times = round(seconds * sfreq)
     if not len(starts) or starts[-1] + n_times > len(signals):
         what = "has no picture" if not len(starts) else "ends before the last trial does"
@@ -190,26 +188,24 @@ def _read(subject: str, file: Path, seconds: float) -> _Person:
             f"{file} {what}: expected codes 1 to 100 in stim, each followed by {seconds:g} s of "
             "signals. Unpack it again."
         )
-    rows = starts[:, None] + np.arange(n_times)
-    block = signals[rows].transpose(0, 2, 1).astype(np.float32, order="C")
-    labels = ["house" if code in HOUSES else "face" for code in shown.tolist()]
-    return _Person(subject, block, labels, run.tolist(), sfreq)
+    labels = ["house" if code in HOUSES else "face" for code in picture_codes.tolist()]
+    return _Person(subject, files.cut(signals, starts, n_times), labels, run.tolist(), sfreq)
 
 
 def _pictures(
     codes: npt.NDArray[np.intp], sfreq: float
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Find the pictures: where each begins, its code, and the number of its run."""
-    begins = np.flatnonzero(np.diff(codes, prepend=codes[0] - 1 if len(codes) else 0))
-    lasts = np.diff(begins, append=len(codes))
-    kept = lasts >= _SHORTEST * sfreq  # flickers of the code, as in the file of subject ha
-    begins, held = begins[kept], codes[begins[kept]]
-    changed = np.diff(held, prepend=-1) != 0  # what a flicker cut in two is one
-    begins, held = begins[changed], held[changed]
-    picture = (held >= HOUSES.start) & (held < FACES.stop)
+    starts = np.flatnonzero(np.diff(codes, prepend=codes[0] - 1 if len(codes) else 0))
+    lengths = np.diff(starts, append=len(codes))
+    long_enough = lengths >= _SHORTEST * sfreq  # flickers of the code, as in the file of subject ha
+    starts, stable = starts[long_enough], codes[starts[long_enough]]
+    changed = np.diff(stable, prepend=-1) != 0  # what a flicker cut in two is one
+    starts, stable = starts[changed], stable[changed]
+    picture = (stable >= HOUSES.start) & (stable < FACES.stop)
     # No code at all stands before, between and after runs.
-    run = np.cumsum(np.diff(held == 0, prepend=True) & (held != 0))
-    return begins[picture], held[picture], run[picture]
+    run = np.cumsum(np.diff(stable == 0, prepend=True) & (stable != 0))
+    return starts[picture], stable[picture], run[picture]
 
 
 def _load(file: Path) -> dict[str, Any]:

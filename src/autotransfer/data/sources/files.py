@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data.trials import TrialArray
-from autotransfer.errors import DataError, SourceError
+from autotransfer.data.trials import Float32, Index, TrialArray
+from autotransfer.errors import DataError, SettingError, SourceError
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -73,6 +73,23 @@ def about(path: Path) -> Iterator[None]:
         yield
     except DataError as error:
         raise type(error)(f"{path}: {error}") from error
+
+
+def require_seconds(seconds: float) -> None:
+    """Refuse a length of trials that is not above 0."""
+    if not seconds > 0:
+        raise SettingError(f"seconds must be above 0, not {seconds!r}.")
+
+
+def as_ids(subjects: Sequence[str] | str) -> list[str]:
+    """List the ids of the subjects that a person asks for."""
+    return [str(subject) for subject in np.atleast_1d(np.asarray(subjects))]
+
+
+def cut(signals: npt.NDArray[Any], starts: Index, n_times: int) -> Float32:
+    """Cut trials (n_trials, n_channels, n_times) out of signals (n_all, n_channels)."""
+    rows = starts[:, None] + np.arange(n_times)
+    return np.array(signals[rows].transpose(0, 2, 1), np.float32, order="C")
 
 
 def stored_form(trials: TrialArray) -> tuple[TrialArray, npt.DTypeLike, float | None]:

@@ -25,16 +25,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from autotransfer.data.atomic import PathLike
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.sources import files
 from autotransfer.data.trials import Float32
 from autotransfer.errors import (
     ChannelMismatchError,
     DataWarning,
     LabelError,
-    SettingError,
     SourceError,
     UnknownSubjectError,
     join_some,
@@ -88,37 +87,35 @@ def read_inria_ern(
         Feedbacks and labels of a session do not fit together.
     """
     root = Path(folder).expanduser()
-    if not seconds > 0:
-        raise SettingError(f"seconds must be above 0, not {seconds!r}.")
+    files.require_seconds(seconds)
     labels = _labels(_labels_file(root))
     sessions = _sessions(root, subjects, {subject for subject, _ in labels})
     channels: list[str] = []
     blocks: list[Float32] = []
     y: list[int] = []
-    who: list[str] = []
+    subject: list[str] = []
     session: list[int] = []
-    for one in sessions:
-        names, block = _cut(one.file, seconds)
+    for recording in sessions:
+        names, block = _cut(recording.file, seconds)
         if channels and names != channels:
-            odd = sorted(set(names) ^ set(channels)) or ["their order"]
+            different = sorted(set(names) ^ set(channels)) or ["their order"]
             raise ChannelMismatchError(
-                f"{one.file} has other channels than {sessions[0].file.name}: {join_some(odd)} "
-                "differ. "
-                "Unpack the files of the challenge again."
+                f"{recording.file} has other channels than {sessions[0].file.name}: "
+                f"{join_some(different)} differ. Unpack the files of the challenge again."
             )
         channels = names
-        known = labels.get((one.subject, one.number), {})
-        _require_labels(one, len(block), known)
+        session_labels = labels.get((recording.subject, recording.number), {})
+        _require_labels(recording, len(block), session_labels)
         blocks.append(block)
-        y.extend(known[n] for n in range(1, len(block) + 1))
-        who.extend([one.subject] * len(block))
-        session.extend([one.number] * len(block))
+        y.extend(session_labels[n] for n in range(1, len(block) + 1))
+        subject.extend([recording.subject] * len(block))
+        session.extend([recording.number] * len(block))
     return SubjectDataset(
         np.concatenate(blocks),
         y,
-        who,
+        subject,
         session=session,
-        recording=[f"{a}/{b}" for a, b in zip(who, session, strict=True)],
+        recording=[f"{a}/{b}" for a, b in zip(subject, session, strict=True)],
         sfreq=SFREQ,
         channels=channels,
         classes={label: CLASSES[label] for label in sorted(set(y))},
@@ -149,7 +146,7 @@ def _labels(file: Path) -> dict[tuple[str, int], dict[int, int]]:
             f"{file} cannot be read as a table with the columns IdFeedBack and Prediction "
             f"({error}). Download it again."
         ) from None
-    found: dict[tuple[str, int], dict[int, int]] = {}
+    labels: dict[tuple[str, int], dict[int, int]] = {}
     for name, value in zip(ids, values.tolist(), strict=True):
         parts = _ID.fullmatch(name)
         if parts is None or value not in CLASSES:
@@ -157,45 +154,43 @@ def _labels(file: Path) -> dict[tuple[str, int], dict[int, int]]:
                 f"{file} has the label {value!r} for {name!r}; expected 0 or 1 for a name such as "
                 "S02_Sess01_FB001. Download it again."
             )
-        found.setdefault((parts[1], int(parts[2])), {})[int(parts[3])] = int(value)
-    return found
+        labels.setdefault((parts[1], int(parts[2])), {})[int(parts[3])] = int(value)
+    return labels
 
 
 def _sessions(root: Path, subjects: Sequence[str] | None, labelled: set[str]) -> list[_Session]:
     """Find the files of the subjects wanted, in the order of subjects and sessions."""
-    found = [
+    recordings = [
         _Session(parts[1], int(parts[2]), file)
         for file in root.rglob("Data_S*_Sess*.csv")
         if (parts := _NAME.fullmatch(file.name))
     ]
-    if not found:
+    if not recordings:
         raise SourceError(
             f"There are no Data_S*_Sess*.csv files in {root} or below. Give the folder where "
             "train.zip of the challenge was unpacked."
         )
-    there = {one.subject for one in found}
-    usable = there & labelled
+    present = {recording.subject for recording in recordings}
+    usable = present & labelled
     if subjects is None:
-        wanted = usable
-        rest = sorted(there - labelled)
-        if rest:
+        selected = usable
+        unlabelled = sorted(present - labelled)
+        if unlabelled:
             warnings.warn(
-                f"Subjects {join_some(rest)} have no labels in {LABELS} (they are the challenge's "
-                "test "
-                "subjects) and are left out.",
+                f"Subjects {join_some(unlabelled)} have no labels in {LABELS} (they are the "
+                "challenge's test subjects) and are left out.",
                 DataWarning,
                 stacklevel=4,
             )
     else:
-        wanted = {str(subject) for subject in np.atleast_1d(np.asarray(subjects))}
-    missing = sorted(wanted - usable)
-    if missing or not wanted:
+        selected = set(files.as_ids(subjects))
+    missing = sorted(selected - usable)
+    if missing or not selected:
         raise UnknownSubjectError(
             f"There are no recordings with labels of subject {join_some(missing) or '(none)'} in "
-            f"{root}."
-            f" There are of {join_some(sorted(usable), 40) or 'nobody'}."
+            f"{root}. There are of {join_some(sorted(usable), 40) or 'nobody'}."
         )
-    return sorted(one for one in found if one.subject in wanted)
+    return sorted(recording for recording in recordings if recording.subject in selected)
 
 
 def _cut(file: Path, seconds: float) -> tuple[list[str], Float32]:
@@ -208,9 +203,8 @@ def _cut(file: Path, seconds: float) -> tuple[list[str], Float32]:
         names = [name for name in header if name not in NOT_EEG]
         if EVENT not in header or not names:
             raise SourceError(
-                f"{file} has the columns {join_some(header)}; expected Time, the EEG channels, "
-                "EOG and "
-                f"{EVENT}. Unpack it again."
+                f"{file} has the columns {join_some(header)}; expected Time, the EEG channels, EOG "
+                f"and {EVENT}. Unpack it again."
             )
         table = pd.read_csv(file, usecols=[*names, EVENT], dtype=np.float32)
     except SourceError:
@@ -218,25 +212,22 @@ def _cut(file: Path, seconds: float) -> tuple[list[str], Float32]:
     except (ValueError, OSError) as error:
         raise SourceError(f"{file} cannot be read ({error}). Unpack it again.") from None
     signals = table[names].to_numpy(np.float32)
-    marked = table[EVENT].to_numpy() != 0
-    starts = np.flatnonzero(marked & ~np.concatenate([[False], marked[:-1]]))
+    in_event = table[EVENT].to_numpy() != 0
+    starts = np.flatnonzero(in_event & ~np.concatenate([[False], in_event[:-1]]))
     if len(starts) and starts[-1] + n_times > len(signals):
         raise SourceError(
             f"{file} ends {(len(signals) - starts[-1]) / SFREQ:.2f} s after its last feedback, but "
             f"trials have {seconds:g} s. Unpack it again if it is incomplete, or use shorter "
             "trials: seconds=..."
         )
-    rows = starts[:, None] + np.arange(n_times)
-    block: Float32 = np.ascontiguousarray(signals[rows].transpose(0, 2, 1))
-    return names, block
+    return names, files.cut(signals, starts, n_times)
 
 
-def _require_labels(one: _Session, n_feedbacks: int, known: dict[int, Any]) -> None:
+def _require_labels(recording: _Session, n_feedbacks: int, labels: dict[int, Any]) -> None:
     """See that each feedback has its label, and each label its feedback."""
-    numbers: npt.NDArray[np.intp] = np.arange(1, n_feedbacks + 1)
-    if n_feedbacks == 0 or set(numbers.tolist()) != set(known):
+    if n_feedbacks == 0 or set(range(1, n_feedbacks + 1)) != set(labels):
         raise LabelError(
-            f"{one.file} has {n_feedbacks} feedbacks, but {LABELS} has {len(known)} labels of "
-            f"subject {one.subject}, session {one.number}. Unpack the file and download the labels "
-            "again."
+            f"{recording.file} has {n_feedbacks} feedbacks, but {LABELS} has {len(labels)} labels "
+            f"of subject {recording.subject}, session {recording.number}. Unpack the file and "
+            "download the labels again."
         )

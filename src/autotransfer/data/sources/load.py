@@ -41,13 +41,13 @@ _PICKLE = (
     "program that wrote it, save the arrays with numpy.savez(path, X=X, y=y, subject=subject)."
 )
 _TABLE = "Read it with pandas, build X (trials x channels x times) and use load((X, y, subject))."
+_HDF5 = "Read it with h5py and use load((X, y, subject)) on its arrays."
 _ADVICE = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), _PICKLE),
     **dict.fromkeys((".edf", ".bdf", ".gdf", ".fif", ".vhdr", ".set", ".cnt", ".mff"), _MNE),
     **dict.fromkeys((".csv", ".tsv", ".xlsx", ".parquet"), _TABLE),
     ".mat": "Read it with scipy.io.loadmat and use load((X, y, subject)) on its arrays.",
-    ".h5": "Read it with h5py and use load((X, y, subject)) on its arrays.",
-    ".hdf5": "Read it with h5py and use load((X, y, subject)) on its arrays.",
+    **dict.fromkeys((".h5", ".hdf5"), _HDF5),
     ".npy": "It is a single array. Use load((X, y, subject)) on the three arrays.",
     ".json": "Hand over the folder or the .npz file that it describes.",
 }
@@ -124,21 +124,21 @@ def _is_name(source: str) -> bool:
 
 
 def _load_name(source: str, options: dict[str, Any]) -> SubjectDataset:
-    kind, _, rest = source.partition(":")
-    listed = "the path of a file or folder that exists"
-    read, known = lookup("source of data", kind, _BY_NAME, listed)
-    _only(options, known, f"{kind}:...")
-    if not rest:
+    kind, _, target = source.partition(":")
+    otherwise = "the path of a file or folder that exists"
+    reader, allowed = lookup("source of data", kind, _BY_NAME, otherwise)
+    _only(options, allowed, f"{kind}:...")
+    if not target:
         what = "the folder of its files" if kind != "moabb" else "the name of a data set"
         raise SettingError(f"{source!r} lacks {what} after the colon. See catalogue().")
-    return read(rest, **options)
+    return reader(target, **options)
 
 
 def _load_path(path: Path) -> SubjectDataset:
     kind = path.suffix.lower()
     if not path.exists():
-        near = [row.name for row in catalogue() if path.name in row.name.split(":")]
-        hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
+        matches = [row.name for row in catalogue() if path.name in row.name.split(":")]
+        hint = f"Did you mean {matches[0]!r}?" if matches else "Check the path."
         raise SourceError(f"{path} does not exist. {hint} {LOADABLE}")
     # Some recordings (.mff) are folders with an ending.
     if path.is_dir() and ((path / DESCRIPTION).exists() or kind not in _ADVICE):
@@ -163,8 +163,7 @@ def _load_arrays(arrays: dict[str, Any], options: dict[str, Any]) -> SubjectData
     if missing or unknown:
         raise SourceError(
             f"The mapping has keys {join_some(list(arrays)) or '(none)'}. Needed are "
-            f"{join_some(_ARRAYS)}; "
-            f"possible are {join_some(_KNOWN[3:])} too. {LOADABLE}"
+            f"{join_some(_ARRAYS)}; possible are {join_some(_KNOWN[3:])} too. {LOADABLE}"
         )
     return SubjectDataset(**{**arrays, **options})
 

@@ -77,26 +77,26 @@ def from_mne(
         MNE is not installed.
     """
     parts = _parts(epochs, subject)
-    picked = [_data_channels(part, who, channels) for who, part in parts]
+    picked = [_data_channels(part, person, channels) for person, part in parts]
     recorded = [
-        Recorded(who, names, float(part.info["sfreq"]), part.times)
-        for (who, part), names in zip(parts, picked, strict=True)
+        Recorded(person, names, float(part.info["sfreq"]), part.times)
+        for (person, part), names in zip(parts, picked, strict=True)
     ]
     names = common_channels(recorded, channels)
     check_rates_and_times(recorded)
-    parts = [(who, _without_rejected(part, who)) for who, part in parts]
+    parts = [(person, _without_rejected(part, person)) for person, part in parts]
     lengths = [len(part) for _, part in parts]
     X = np.empty((sum(lengths), len(names), len(recorded[0].times)), np.float32)
     y: list[Any] = []
-    for end, (who, part) in zip(np.cumsum(lengths), parts, strict=True):
+    for end, (person, part) in zip(np.cumsum(lengths), parts, strict=True):
         # By name: the order of the channels may differ between subjects.
         X[end - len(part) : end] = part.get_data(picks=names, verbose="ERROR")
-        y.extend(_labels(part, who, label))
+        y.extend(_labels(part, person, label))
     return SubjectDataset(
         X,
         # As objects, so that a mix of numbers and text is refused and not turned into text.
         np.array(y, dtype=object),
-        np.array([who for who, _ in parts], dtype=object).repeat(lengths),
+        np.array([person for person, _ in parts], dtype=object).repeat(lengths),
         recording=np.arange(len(parts)).repeat(lengths),
         sfreq=recorded[0].sfreq,
         channels=names,
@@ -110,19 +110,19 @@ def common_channels(
     first = recorded[0].channels
     shared = [name for name in first if all(name in part.channels for part in recorded)]
     if channels is None:
-        wanted = list(dict.fromkeys(name for part in recorded for name in part.channels))
+        names = list(dict.fromkeys(name for part in recorded for name in part.channels))
     elif channels == "common":
-        wanted = shared
+        names = shared
     elif isinstance(channels, str):
         raise SettingError(f'channels must be a list of names or "common", not {channels!r}.')
     else:
-        wanted = list(channels)
+        names = list(channels)
     lacking = {
         str(part.subject): f"subject {part.subject} lacks {join_some(missing)}"
         for part in recorded
-        if (missing := [name for name in wanted if name not in part.channels])
+        if (missing := [name for name in names if name not in part.channels])
     }
-    if lacking or not wanted:
+    if lacking or not names:
         offer = (
             f'Pass channels="common" or channels={shared} to use the {len(shared)} that all have.'
             if shared
@@ -132,7 +132,7 @@ def common_channels(
             "Not all subjects have the same channels: "
             f"{join_some(list(lacking.values())) or 'no channel is left'}. {offer}"
         )
-    return first if channels is None else wanted
+    return first if channels is None else names
 
 
 def check_rates_and_times(recorded: Sequence[Recorded]) -> None:
@@ -140,8 +140,8 @@ def check_rates_and_times(recorded: Sequence[Recorded]) -> None:
     rates: dict[float, list[Any]] = {}
     windows: dict[str, list[Any]] = {}
     for part in recorded:
-        near = (rate for rate in rates if np.isclose(rate, part.sfreq, rtol=1e-6))
-        rates.setdefault(next(near, part.sfreq), []).append(part.subject)
+        equal = (rate for rate in rates if np.isclose(rate, part.sfreq, rtol=1e-6))
+        rates.setdefault(next(equal, part.sfreq), []).append(part.subject)
     if len(rates) > 1:
         raise SamplingRateError(
             f"Sampling rates differ: {_listed(rates, '{:g} Hz')}. Resample to one rate first, for "
@@ -171,8 +171,8 @@ def _parts(epochs: Any, subject: Any) -> list[tuple[Any, Any]]:
         if subject is not None:
             raise SubjectError("The keys of the mapping are the subject ids: leave subject out.")
         pairs = [
-            (who, part)
-            for who, value in epochs.items()
+            (person, part)
+            for person, value in epochs.items()
             for part in (value if isinstance(value, (list, tuple)) else [value])
         ]
     else:
@@ -187,16 +187,16 @@ def _parts(epochs: Any, subject: Any) -> list[tuple[Any, Any]]:
         pairs = list(zip(ids, parts, strict=True))
     if not pairs:
         raise EmptyDataError("There are no epochs. Hand over at least one mne.Epochs object.")
-    for number, (who, part) in enumerate(pairs):
+    for number, (person, part) in enumerate(pairs):
         if not isinstance(part, mne.BaseEpochs):
             raise DtypeError(
                 f"Item {number} is a {type(part).__name__}, not mne.Epochs. Cut continuous "
                 "recordings into labelled epochs first, for instance with mne.Epochs(raw, events)."
             )
-        if who is None:
-            who = (part.info["subject_info"] or {}).get("his_id")
-        pairs[number] = (who.item() if isinstance(who, np.generic) else who, part)
-        if who is None:
+        if person is None:
+            person = (part.info["subject_info"] or {}).get("his_id")
+        pairs[number] = (person.item() if isinstance(person, np.generic) else person, part)
+        if person is None:
             raise MissingSubjectError(
                 f"Whose are the epochs number {number}? Pass subject=[one id per epochs object], a "
                 'mapping id -> epochs, or set epochs.info["subject_info"] = {"his_id": ...}.'
@@ -204,7 +204,7 @@ def _parts(epochs: Any, subject: Any) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _data_channels(part: Any, who: Any, channels: Sequence[str] | str | None) -> list[str]:
+def _data_channels(part: Any, person: Any, channels: Sequence[str] | str | None) -> list[str]:
     """List the channels to choose from: every one if names are asked for, else data channels."""
     if channels is not None and channels != "common":
         return list(part.ch_names)
@@ -213,23 +213,24 @@ def _data_channels(part: Any, who: Any, channels: Sequence[str] | str | None) ->
         names = [name for name, kind in zip(part.ch_names, types, strict=True) if kind in kinds]
         if names:
             return names
-    found = join_some(sorted(set(types)))
+    kinds_present = join_some(sorted(set(types)))
     raise EmptyDataError(
-        f"Subject {who} has no EEG, MEG, ECoG or EMG channel, only channels of type {found}. "
-        "Set the types with epochs.set_channel_types, or name the channels with channels=[...]."
+        f"Subject {person} has no EEG, MEG, ECoG or EMG channel, only channels of type "
+        f"{kinds_present}. Set the types with epochs.set_channel_types, or name the channels with "
+        "channels=[...]."
     )
 
 
-def _without_rejected(part: Any, who: Any) -> Any:
+def _without_rejected(part: Any, person: Any) -> Any:
     """Drop the epochs that MNE rejects, without changing the user's object."""
     # Until epochs are loaded, their events still list those that will be rejected.
-    kept = part if part.preload else part.copy().drop_bad(verbose="ERROR")
-    if len(kept) == 0:
-        warnings.warn(f"Subject {who} has epochs without any trial.", DataWarning, stacklevel=3)
-    return kept
+    accepted = part if part.preload else part.copy().drop_bad(verbose="ERROR")
+    if len(accepted) == 0:
+        warnings.warn(f"Subject {person} has epochs without any trial.", DataWarning, stacklevel=3)
+    return accepted
 
 
-def _labels(part: Any, who: Any, label: str | None) -> list[Any]:
+def _labels(part: Any, person: Any, label: str | None) -> list[Any]:
     """One task label per trial: the event's name, or a column of the metadata."""
     if label is None:
         names = {code: name for name, code in part.event_id.items()}
@@ -237,7 +238,7 @@ def _labels(part: Any, who: Any, label: str | None) -> list[Any]:
     columns = [] if part.metadata is None else list(part.metadata.columns)
     if label not in columns:
         raise LabelError(
-            f"The epochs of subject {who} have no metadata column {label!r}. "
+            f"The epochs of subject {person} have no metadata column {label!r}. "
             + (
                 f"The columns are: {join_some(columns, 40)}."
                 if columns
@@ -250,5 +251,5 @@ def _labels(part: Any, who: Any, label: str | None) -> list[Any]:
 
 def _listed(groups: Mapping[Any, Sequence[Any]], form: str) -> str:
     return "; ".join(
-        f"{form.format(value)} for subject {join_some(who)}" for value, who in groups.items()
+        f"{form.format(value)} for subject {join_some(people)}" for value, people in groups.items()
     )

@@ -60,10 +60,10 @@ def from_moabb(
             "MOABB is needed to read its data sets. Install it with pip install "
             "autotransfer[moabb]."
         ) from error
-    wanted = _subjects(dataset, paradigm, subjects)
+    numbers = _subjects(dataset, paradigm, subjects)
     signals, y, recorded = [], [], []
     meta: dict[str, list[Any]] = {"subject": [], "session": [], "run": []}
-    for subject in wanted:
+    for subject in numbers:
         with mne.utils.use_log_level("ERROR"):
             # Epochs and not arrays: only they know the channels and the sampling rate.
             epochs, labels, table = paradigm.get_data(dataset, [subject], return_epochs=True)
@@ -108,15 +108,14 @@ def _subjects(dataset: Any, paradigm: Any, subjects: Sequence[Any] | None) -> li
         raise SettingError(
             f"The paradigm {type(paradigm).__name__} does not fit the data set {dataset.code}, "
             f"which is of kind {dataset.paradigm!r} with events "
-            f"{join_some(list(dataset.event_id))}. "
-            "Choose another paradigm or other events."
+            f"{join_some(list(dataset.event_id))}. Choose another paradigm or other events."
         )
-    known = list(dataset.subject_list)
-    wanted = known if subjects is None else np.atleast_1d(subjects).tolist()
-    missing = [subject for subject in wanted if subject not in known]
-    if missing or not wanted:
+    available = list(dataset.subject_list)
+    selected = available if subjects is None else np.atleast_1d(subjects).tolist()
+    missing = [subject for subject in selected if subject not in available]
+    if missing or not selected:
         raise UnknownSubjectError(
             f"{dataset.code} has no subject {join_some(missing) or '(none was asked for)'}. Known: "
-            f"{join_some(known, 40)}."
+            f"{join_some(available, 40)}."
         )
-    return wanted
+    return selected

@@ -75,10 +75,10 @@ def suitable_paradigm(dataset: Any) -> Any:
 def _rate(dataset: Any) -> float | None:
     """Look up the sampling rate in MOABB's metadata; None where it says nothing."""
     about = getattr(dataset, "METADATA", None)
-    said = getattr(getattr(about, "acquisition", None), "sampling_rate", None)
-    if said is None:
-        said = getattr(dataset, "sfreq", None)
-    return None if said is None else float(said)
+    rate = getattr(getattr(about, "acquisition", None), "sampling_rate", None)
+    if rate is None:
+        rate = getattr(dataset, "sfreq", None)
+    return None if rate is None else float(rate)
 
 
 def _datasets() -> dict[str, Any]:
@@ -91,11 +91,10 @@ def _datasets() -> dict[str, Any]:
             "MOABB is needed to fetch its data sets. Install it with pip install "
             "autotransfer[moabb]."
         ) from error
-    found = {
+    classes = {
         name: member
         for name, member in vars(moabb.datasets).items()
         if inspect.isclass(member) and issubclass(member, BaseDataset)
     }
-    listed = [row.name.partition(":")[2] for row in catalogue() if row.name.startswith("moabb:")]
-    first = {name: found[name] for name in listed if name in found}
-    return first | found
+    names = [row.name.partition(":")[2] for row in catalogue() if row.name.startswith("moabb:")]
+    return {name: classes[name] for name in names if name in classes} | classes

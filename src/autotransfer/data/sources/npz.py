@@ -30,15 +30,7 @@ CLASS_KEYS = ("classes", "class_names")
 SUBJECT_KEYS = ("subjects", "subject_names")
 
 # All that zipfile, zlib and numpy raise on a damaged archive.
-_DAMAGE = (
-    ValueError,
-    OSError,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_DAMAGE = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def read_npz(path: atomic.PathLike) -> SubjectDataset:
@@ -120,7 +112,7 @@ def read_signals(path: atomic.PathLike) -> TrialArray | None:
     ...     read_signals(Path(there) / "new.npz").shape
     (4, 2, 9)
     """
-    with _Arrays(Path(path).expanduser(), needed=("X",)) as arrays:
+    with _Arrays(Path(path).expanduser(), required=("X",)) as arrays:
         if all(key in arrays.archive.files for key in NEEDED):
             return None
         return TrialArray(as_trials(arrays["X"]).base, scale=arrays.number("scale"))
@@ -146,7 +138,7 @@ def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
     if not file.parent.is_dir():
         raise SourceError(f"{file} cannot be written: there is no folder {file.parent}. Make it.")
     trials, dtype, scale = files.stored_form(data.trials)
-    arrays: dict[str, Any] = {
+    arrays = {
         "X": np.concatenate([block.astype(dtype, copy=False) for _, block in trials.chunks()]),
         "y": data.y,
         "subject": data.subject,
@@ -158,15 +150,15 @@ def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
         "class_names": data.class_names,
         "subject_names": data.subject_names,
     }
-    given: dict[str, Any] = {key: value for key, value in arrays.items() if value is not None}
+    present: dict[str, Any] = {key: value for key, value in arrays.items() if value is not None}
     with atomic.file(file) as handle:
-        np.savez(handle, **given)
+        np.savez(handle, **present)
 
 
 class _Arrays:
     """The arrays of a ``.npz`` file, each read when asked for, with errors that name the file."""
 
-    def __init__(self, path: Path, needed: tuple[str, ...] = NEEDED) -> None:
+    def __init__(self, path: Path, required: tuple[str, ...] = NEEDED) -> None:
         if not path.is_file():
             raise SourceError(f"There is no file {path}. Check the path.")
         self.path = path
@@ -183,13 +175,12 @@ class _Arrays:
                 "with numpy.savez(path, X=X, y=y, subject=subject)."
             )
         self.archive = opened
-        missing = [key for key in needed if key not in opened.files]
+        missing = [key for key in required if key not in opened.files]
         if missing:
             opened.close()
             raise SourceError(
                 f"{path} lacks {join_some(missing)}. It holds: "
-                f"{join_some(opened.files, 40) or 'nothing'}. "
-                f"Needed are: {join_some(needed)}."
+                f"{join_some(opened.files, 40) or 'nothing'}. Needed are: {join_some(required)}."
             )
 
     def __enter__(self) -> _Arrays:
@@ -238,13 +229,13 @@ class _Arrays:
 
     def text(self, keys: tuple[str, ...]) -> list[str] | None:
         """List of names stored under the first of these keys that is there."""
-        found = next((key for key in keys if key in self.archive.files), None)
-        if found is None:
+        first = next((key for key in keys if key in self.archive.files), None)
+        if first is None:
             return None
-        array = self[found]
+        array = self[first]
         if array.ndim != 1 or array.dtype.kind not in "US":
             raise SourceError(
-                f'"{found}" of {self.path} must be a list of names (strings), not {array.dtype} of '
+                f'"{first}" of {self.path} must be a list of names (strings), not {array.dtype} of '
                 f"shape {array.shape}."
             )
         if array.dtype.kind == "S":

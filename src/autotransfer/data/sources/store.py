@@ -27,12 +27,7 @@ from autotransfer.data.sources.store_format import (
     read_store,
 )
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import (
-    as_channel_names,
-    as_labels,
-    as_sampling_rate,
-    as_trials,
-)
+from autotransfer.data.validate import as_channel_names, as_labels, as_sampling_rate, as_trials
 from autotransfer.errors import (
     ChannelMismatchError,
     DtypeError,
@@ -192,15 +187,15 @@ class StoreWriter:
 
     def _check(self, trials: TrialArray, labels: dict[str, npt.NDArray[Any]]) -> None:
         """Refuse a block that does not fit the ones before, before a byte of it is written."""
-        who = f"The block of subject {join_some(np.unique(labels['subject']).tolist())}"
+        block = f"The block of subject {join_some(np.unique(labels['subject']).tolist())}"
         if self._dtype.kind == "i" and not np.can_cast(trials.base.dtype, np.int16):
             raise DtypeError(
-                f"{who} has signals of dtype {trials.base.dtype}, which int16 cannot hold exactly. "
-                "Round and convert them, or make the store with dtype='float32'."
+                f"{block} has signals of dtype {trials.base.dtype}, which int16 cannot hold "
+                "exactly. Round and convert them, or make the store with dtype='float32'."
             )
         if self._dtype.kind == "i" and trials.scale is not None:
             raise DtypeError(
-                f"{who} is a TrialArray with a scale of its own. Append its stored numbers, "
+                f"{block} is a TrialArray with a scale of its own. Append its stored numbers, "
                 "and give the scale to StoreWriter."
             )
         if self._shape[0] == 0:
@@ -209,24 +204,24 @@ class StoreWriter:
         _, channels, times = self._shape
         if trials.shape[1] != channels:
             raise ChannelMismatchError(
-                f"{who} has {trials.shape[1]} channels, the ones before have {channels}. Use the "
+                f"{block} has {trials.shape[1]} channels, the ones before have {channels}. Use the "
                 "channels that all subjects have."
             )
         if trials.shape[2] != times:
             raise ShapeError(
-                f"{who} has {trials.shape[2]} time points, the ones before have {times}. Cut all "
+                f"{block} has {trials.shape[2]} time points, the ones before have {times}. Cut all "
                 "trials to one length."
             )
         if labels.keys() != self._labels.keys():
-            odd = sorted(labels.keys() ^ self._labels.keys())
-            raise ShapeError(f"{who}: give {join_some(odd)} in every block or in none.")
+            incomplete = sorted(labels.keys() ^ self._labels.keys())
+            raise ShapeError(f"{block}: give {join_some(incomplete)} in every block or in none.")
         for name, array in labels.items():
             before = self._labels[name][0]
             # numpy would turn numbers into text without a word.
             if (array.dtype.kind in "US") != (before.dtype.kind in "US"):
                 raise DtypeError(
-                    f"{who} has {name} of dtype {array.dtype}, the ones before of {before.dtype}. "
-                    "Use numbers or text in all blocks."
+                    f"{block} has {name} of dtype {array.dtype}, the ones before of "
+                    f"{before.dtype}. Use numbers or text in all blocks."
                 )
 
     def _finish(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -22,17 +22,8 @@ VERSION = 1
 DESCRIPTION = "dataset.json"
 LABELS = ("y", "subject", "session", "recording")
 _KEYS = (
-    "format",
-    "version",
-    "shape",
-    "dtype",
-    "scale",
-    "arrays",
-    "sfreq",
-    "channels",
-    "class_names",
-    "subject_names",
-    "fingerprint",
+    *("format", "version", "shape", "dtype", "scale", "arrays"),
+    *("sfreq", "channels", "class_names", "subject_names", "fingerprint"),
 )
 
 
@@ -133,8 +124,8 @@ def _read_description(path: Path) -> dict[str, Any]:
     if missing:
         raise SourceError(f"{path} lacks {join_some(missing)}. Write the store again.")
     shape = about["shape"]
-    whole = isinstance(shape, list) and all(type(length) is int for length in shape)
-    if not whole or len(shape) != 3 or min(shape) < 1:
+    integers = isinstance(shape, list) and all(type(length) is int for length in shape)
+    if not integers or len(shape) != 3 or min(shape) < 1:
         raise SourceError(f'"shape" in {path} must be three positive numbers, not {shape!r}.')
     if about["dtype"] not in ("float32", "int16"):
         raise SourceError(f'"dtype" in {path} must be float32 or int16, not {about["dtype"]!r}.')
@@ -173,11 +164,12 @@ def _load(
     if not isinstance(array, np.ndarray):
         raise SourceError(f"{path} is not a .npy array. Copy or write the store again.")
     if name == "X":
-        found, told = (list(array.shape), array.dtype.name), (about["shape"], about["dtype"])
-        if found != told:
+        actual, described = (list(array.shape), array.dtype.name), (about["shape"], about["dtype"])
+        if actual != described:
             raise SourceError(
-                f"{path} has shape {found[0]} and dtype {found[1]}, but {DESCRIPTION} says "
-                f"{told[0]} and {told[1]}. The files do not belong together: write the store again."
+                f"{path} has shape {actual[0]} and dtype {actual[1]}, but {DESCRIPTION} says "
+                f"{described[0]} and {described[1]}. The files do not belong together: write the "
+                "store again."
             )
         size = path.stat().st_size
         if isinstance(array, np.memmap) and size != array.offset + array.nbytes:
