@@ -178,14 +178,14 @@ def table(storage: str, size: str) -> dict[str, float]:
 def compare(large: str, small: str, size: str, timed: str) -> dict[str, float]:
     """Record to two ledgers in turn, so that whatever else the machine does concerns both."""
     new = [entry(number) for number in range(int(size), int(size) + int(timed))]
-    taken: dict[str, list[float]] = {large: [], small: []}
+    seconds: dict[str, list[float]] = {large: [], small: []}
     with Ledger(large, "run") as first, Ledger(small, "run") as second:
         for one in new:
             for storage, ledger in ((large, first), (small, second)):
                 begin = time.process_time()
                 ledger.record(one)
-                taken[storage].append(time.process_time() - begin)
-    ms = [1e3 * statistics.median(taken[storage]) for storage in (large, small)]
+                seconds[storage].append(time.process_time() - begin)
+    ms = [1e3 * statistics.median(seconds[storage]) for storage in (large, small)]
     return {"record CPU ms": ms[0], "of a small ledger ms": ms[1]}
 
 

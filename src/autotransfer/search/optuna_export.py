@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotransfer.data.atomic import PathLike
 from autotransfer.errors import LedgerError
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.ledger.connection import SCHEMES, checked_url
+from autotransfer.search.ledger.connection import SCHEMES, libpq_url
 from autotransfer.search.settings.trial import digest
 from autotransfer.search.status import open_run
 
@@ -57,9 +57,9 @@ def export_optuna(run: PathLike, url: str, storage: str | None = None) -> int:
         The ledger cannot be read, or the storage cannot be written.
     """
     if url.startswith(SCHEMES):  # with the driver that the ledger uses
-        url = checked_url(url).replace("postgresql:", "postgresql+psycopg:", 1)
-    description, ledger = open_run(Path(run).expanduser(), storage)
-    name, params = digest(description["definition"]), description["about"].get("params", {})
+        url = libpq_url(url).replace("postgresql:", "postgresql+psycopg:", 1)
+    contents, ledger = open_run(Path(run).expanduser(), storage)
+    name, params = digest(contents["definition"]), contents["about"].get("params", {})
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -68,9 +68,9 @@ def export_optuna(run: PathLike, url: str, storage: str | None = None) -> int:
                 _export(ledger, stage, f"{name}/{stage}", url, params) for stage in ledger.stages()
             )
     except (SQLAlchemyError, optuna.exceptions.OptunaError, ImportError, RuntimeError) as error:
-        said = str(error).partition("\n")[0].rstrip(".")
+        message = str(error).partition("\n")[0].rstrip(".")
         raise LedgerError(
-            f"Optuna cannot use that storage: {said}. Give a URL such as sqlite:///run.db."
+            f"Optuna cannot use that storage: {message}. Give a URL such as sqlite:///run.db."
         ) from error
     finally:
         optuna.logging.set_verbosity(verbosity)
@@ -98,11 +98,11 @@ def _ranges(params: dict[str, list[Any]], entries: Iterable[Entry]) -> dict[str,
     Optuna compares only trials whose parameters have the same range, so all of them get it.
     """
     values: dict[str, dict[Any, None]] = {}
-    space = ((name, value) for name, known in params.items() for value in known)
+    space = ((name, value) for name, choices in params.items() for value in choices)
     for name, value in chain(space, *(entry.params.items() for entry in entries)):
         if isinstance(value, str | bool | None) or _is_number(value):
             values.setdefault(name, {})[value] = None
-    return {name: _range(list(known)) for name, known in values.items()}
+    return {name: _range(list(choices)) for name, choices in values.items()}
 
 
 def _range(values: list[Any]) -> BaseDistribution:

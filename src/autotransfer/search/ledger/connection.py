@@ -64,7 +64,7 @@ class Connection:
                 'pip install "autotransfer[postgres]".'
             ) from error
         self._psycopg: Any = psycopg
-        self._url = checked_url(url)
+        self._url = libpq_url(url)
         self.where = _where(self._url, psycopg)
         self._run, self._read_only, self._patience = run, read_only, patience
         # Tells our own broken connections from other drivers; the server keeps 63 characters.
@@ -75,7 +75,7 @@ class Connection:
         try:
             self._connect()
         except psycopg.Error as error:
-            raise LedgerError(f"{self.where} cannot be opened: {_said(error)}.") from error
+            raise LedgerError(f"{self.where} cannot be opened: {_message(error)}.") from error
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Return all rows that a query finds."""
@@ -96,7 +96,7 @@ class Connection:
                 waited = time.monotonic() - start
                 if waited >= self._patience:
                     raise LedgerError(
-                        f"{self.where} did not answer for {waited:.0f} s: {_said(error)}. "
+                        f"{self.where} did not answer for {waited:.0f} s: {_message(error)}. "
                         "Nothing that was recorded before is lost: when the server is back, run "
                         "the same command again."
                     ) from error
@@ -104,10 +104,10 @@ class Connection:
                     told = waited + TELL_EVERY
                     _log.warning(
                         "%s does not answer (%s); waiting, %.0f s of %.0f s so far.",
-                        *(self.where, _said(error), waited, self._patience),
+                        *(self.where, _message(error), waited, self._patience),
                     )
             except self._psycopg.Error as error:
-                raise LedgerError(f"{self.where} refused: {_said(error)}.") from error
+                raise LedgerError(f"{self.where} refused: {_message(error)}.") from error
             time.sleep(delay)
             delay = min(2 * delay, 5.0)
 
@@ -155,7 +155,7 @@ class Connection:
             self._connection = None
 
 
-def checked_url(url: str) -> str:
+def libpq_url(url: str) -> str:
     """Return the URL as libpq wants it."""
     rest = url.partition("://")[2]
     # Such a password would be taken for part of the host, and shown in messages about it.
@@ -184,6 +184,6 @@ def lock_key(text: str) -> int:
     return int.from_bytes(digest[:8], signed=True)
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """Return the first line of what a database said."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

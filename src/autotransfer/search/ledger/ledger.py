@@ -100,10 +100,10 @@ class Ledger:
         text = to_text(plan, f"The plan of {stage}", sort=True)
         with self._one_at_a_time:
             self._check(stage)
-            known = self._store.plan(stage)
-            if known is None:
+            before = self._store.plan(stage)
+            if before is None:
                 self._store.write_plan(stage, text)
-            elif known != text:
+            elif before != text:
                 raise LedgerError(
                     f"Another plan of {stage} is on record. Take up the run with the options it "
                     "was begun with, or begin one under another name."
