@@ -16,6 +16,7 @@ LONGEST = (
     "cli/test_run_command.py",
     "acceptance/test_large.py",
     "search/test_auto.py",
+    "benchmarks/test_smoke.py",
     "acceptance/test_kill.py",
     "search/test_local.py",
     "search/test_engines.py",
