@@ -18,10 +18,10 @@ LONGEST = (
     "search/test_auto.py",
     "benchmarks/test_smoke.py",
     "acceptance/test_kill.py",
-    "search/test_local.py",
-    "search/test_engines.py",
+    "search/engines/test_local.py",
+    "search/engines/test_engines.py",
     "search/test_driver.py",
-    "search/test_ledger_faults.py",
+    "search/ledger/test_ledger_faults.py",
     "test_examples.py",
 )
 

@@ -23,6 +23,7 @@ from autotransfer.search.engines.base import Handle
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.search.tasks import classifier, curves
+from autotransfer.training.adapt import evenly
 
 PROBED, DRAWN = 2500, 500
 """Most trials that probes see, and that are drawn on a map."""
@@ -64,7 +65,7 @@ def portrait(handle: Handle, trial: Trial, placebo: bool, mode: str) -> dict[str
         warnings.simplefilter("ignore", AutoTransferWarning)
         used = shuffled(fold, rng) if placebo else fold
         clf.fit_fold(problem, used, seed)
-        probed = _evenly(fold.train, PROBED)
+        probed = fold.train[evenly(len(fold.train), PROBED)]  # over time, and so over subjects
         latent = clf.transform(problem.X.take(probed))
         subject = fold.subject[probed]
         found = {"z": _leakage(latent, subject, None)}
@@ -75,7 +76,7 @@ def portrait(handle: Handle, trial: Trial, placebo: bool, mode: str) -> dict[str
                 ("z1", "z2"), split_latent(torch.from_numpy(latent)), strict=True
             ):
                 found[name] = _leakage(half.numpy(), subject, None)
-    drawn = _evenly(np.arange(len(probed)), DRAWN)
+    drawn = evenly(len(probed), DRAWN)
     return {
         "leakage": found,
         "map": {
@@ -101,13 +102,6 @@ def _leakage(latent: Floats, subject: npt.NDArray[Any], label: Any) -> dict[str,
         return measure_leakage(latent, subject, label=label).to_dict()
     except AutoTransferError as error:  # too few trials to probe: the report says so
         return {"error": str(error)}
-
-
-def _evenly(trials: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:
-    """Take some of the trials, evenly over time and so over subjects, in their order."""
-    if len(trials) <= most:
-        return trials
-    return trials[np.linspace(0, len(trials) - 1, most).round().astype(np.intp)]
 
 
 def _two_dimensions(latent: Floats, seed: int) -> Floats:

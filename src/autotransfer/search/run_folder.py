@@ -13,7 +13,7 @@ from autotransfer.data import atomic
 from autotransfer.errors import RunMismatchError, join_some
 from autotransfer.search.ledger import Entry
 
-FORMAT = "autotransfer-run-1"
+FORMAT = "autotransfer-run-2"
 
 
 class RunFolder:

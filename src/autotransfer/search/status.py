@@ -101,10 +101,10 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
         raise SourceError(f"{files.run} cannot be read ({error}).") from None
     if run.get("format") != FORMAT:
         raise SourceError(f"{folder} holds a run of another version of autotransfer.")
-    kept = run["about"].get("storage")
-    if storage is None and kept is not None:
+    place = run["about"].get("storage")
+    if storage is None and place is not None:
         raise SourceError(
-            f"The ledger of this run is in {kept}. Give its address as storage (--storage)."
+            f"The ledger of this run is in {place}. Give its address as storage (--storage)."
         )
     return run, Ledger(storage or files.ledger, digest(run["definition"]), read_only=True)
 
@@ -127,31 +127,22 @@ def status_of(folder: Path, ledger: Ledger) -> RunStatus:
     searched = [state for _, state in recorded["search"]]
     plan = ledger.plan("search")
     planned = None if plan is None else Plan.from_json(plan["plan"]).searched
-    stages = [
+    trials = crossval_trials(ledger)
+    n_trials = None if trials is None else len(trials)
+    validated = [states[trial] for trial in trials or () if trial in states]
+    stages = (
         StageStatus("search", planned, searched.count("done"), searched.count("failed")),
-    ]
-    wanted = crossval_trials(ledger)
-    found = [states[trial] for trial in wanted or () if trial in states]
-    stages.append(
-        StageStatus(
-            "crossval",
-            None if wanted is None else len(wanted),
-            found.count("done"),
-            found.count("failed"),
-        )
+        StageStatus("crossval", n_trials, validated.count("done"), validated.count("failed")),
     )
     files = RunFolder(folder)
     complete = (
-        wanted is not None
-        and len(found) == len(wanted)
+        n_trials == len(validated)
         and bool(ledger.ids("refit"))
         and files.results.exists()
         and files.model.is_dir()
     )
     alive, left = _heartbeat(files.heartbeat)
-    return RunStatus(
-        folder, tuple(stages), complete, alive and not complete, left if alive else None
-    )
+    return RunStatus(folder, stages, complete, alive and not complete, left if alive else None)
 
 
 def crossval_trials(ledger: Ledger) -> list[Trial] | None:
@@ -159,13 +150,13 @@ def crossval_trials(ledger: Ledger) -> list[Trial] | None:
 
     The search has trained some of them: they are on record in that stage.
     """
-    kept = ledger.plan("crossval")
-    if kept is None:
+    document = ledger.plan("crossval")
+    if document is None:
         return None
-    plan = Plan.from_json(kept["plan"])
+    plan = Plan.from_json(document["plan"])
     return [
-        Trial(Setting.from_json(one), fold, plan.n_folds, seed, plan.epochs)
-        for one in kept["candidates"]
+        Trial(Setting.from_json(setting), fold, plan.n_folds, seed, plan.epochs)
+        for setting in document["candidates"]
         for fold in range(plan.n_folds)
         for seed in range(plan.n_seeds)
     ]
@@ -173,11 +164,11 @@ def crossval_trials(ledger: Ledger) -> list[Trial] | None:
 
 def _heartbeat(path: Path) -> tuple[bool, float | None]:
     try:
-        found = json.loads(path.read_text())
-        fresh = time.time() - found["at"] < STALE
-        if fresh and os.name == "posix" and found["host"] == platform.node():
-            os.kill(found["pid"], 0)  # asks whether there is such a process, and sends nothing
-        return fresh, found["left"]
+        sign = json.loads(path.read_text())
+        fresh = time.time() - sign["at"] < STALE
+        if fresh and os.name == "posix" and sign["host"] == platform.node():
+            os.kill(sign["pid"], 0)  # asks whether there is such a process, and sends nothing
+        return fresh, sign["left"]
     except PermissionError:
         return True, None  # somebody else's process
     except (OSError, ValueError, KeyError):

@@ -240,7 +240,7 @@ def test_a_missing_extra_is_named(tmp_path):
         "from autotransfer.search.ledger import Ledger\n"
         "Ledger('postgresql://me:secret@127.0.0.1:1/db', 'run')"
     )
-    tests = Path(__file__).parents[1]
+    tests = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code, tests], capture_output=True, text=True, check=False
     )

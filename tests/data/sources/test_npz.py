@@ -14,7 +14,7 @@ from autotransfer.data.sources.npz import read_npz, write_npz
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import DtypeError, LabelError, SamplingRateError, ShapeError, SourceError
 
-REAL = Path(os.environ.get("AUTOTRANSFER_DATA", Path(__file__).parents[3] / "shared" / "data"))
+REAL = Path(os.environ.get("AUTOTRANSFER_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 def signals(n=6, channels=2, times=5):
