@@ -1,7 +1,6 @@
 """What all tests share."""
 
 import os
-from pathlib import Path
 
 from hypothesis import settings
 
@@ -12,20 +11,21 @@ settings.load_profile("nightly" if os.environ.get("AUTOTRANSFER_NIGHTLY") == "1"
 
 # These begin: files are handed to two processes in their order, and the last should be short.
 LONGEST = (
-    "search/test_run_faults.py",
-    "cli/test_run_command.py",
-    "acceptance/test_large.py",
-    "search/test_auto.py",
-    "acceptance/test_kill.py",
-    "search/engines/test_local.py",
-    "search/engines/test_engines.py",
-    "search/test_driver.py",
-    "search/ledger/test_ledger_faults.py",
+    "test_run_faults.py",
+    "test_run_command.py",
+    "test_large.py",
+    "test_auto.py",
+    "test_smoke.py",
+    "test_kill.py",
+    "test_local.py",
+    "test_engines.py",
+    "test_driver.py",
+    "test_ledger_faults.py",
     "test_examples.py",
 )
 
 
 def pytest_collection_modifyitems(items):
     """Put the longest files first."""
-    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))

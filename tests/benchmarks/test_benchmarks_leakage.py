@@ -110,14 +110,14 @@ def result(monkeypatch, module, job, data):
 
 
 @pytest.mark.parametrize("name", JOBS)
-@pytest.mark.parametrize("what", ["labels", "signals"])
-def test_test_people_reach_nothing(monkeypatch, name, what):
+def test_test_people_reach_nothing(monkeypatch, name):
     module, job, fold = JOBS[name]
     before, tested = result(monkeypatch, module, job, with_test_people(fold, False, False))
-    other = with_test_people(fold, what == "labels", what == "signals")
-    after, tested_after = result(monkeypatch, module, job, other)
-    assert after == before
-    assert tested_after != tested
+    for what in ("labels", "signals"):
+        other = with_test_people(fold, what == "labels", what == "signals")
+        after, tested_after = result(monkeypatch, module, job, other)
+        assert after == before, what
+        assert tested_after != tested, what
 
 
 def test_the_comparison_can_fail(monkeypatch):

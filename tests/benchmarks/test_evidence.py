@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,11 +174,12 @@ def test_random_numbers_of_a_run(monkeypatch, tmp_path):
     data = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
     options = {"normalise": "channel", "max_epochs": 3, "subjects_per_batch": 3}
     options |= {"trials_per_subject": 8, "encoder_options": {}}
-    auto = at.AutoTransfer(
-        n_settings=1, keep=1, n_seeds=2, out=tmp_path, n_jobs=1, portraits=False,
-        classifier=classifier_of(data, options),
-    )  # fmt: skip
-    auto.fit(data.X, data.y, subject=data.subject)
+    with ThreadPoolExecutor(1) as pool:
+        auto = at.AutoTransfer(
+            n_settings=1, keep=1, n_seeds=2, out=tmp_path, engine=pool, portraits=False,
+            classifier=classifier_of(data, options),
+        )  # fmt: skip
+        auto.fit(data.X, data.y, subject=data.subject)
     found = cross_validated(tmp_path)[BASELINE]
 
     @dataclass(frozen=True)
