@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from autotransfer.data import load
-from autotransfer.data.sources import catalogue
+from autotransfer.data import catalogue, load
 from autotransfer.errors import MissingExtraError, SettingError, SourceError, UnknownSubjectError
 
 OURS = ["inria-ern:FOLDER", "faces-basic:FOLDER"]
