@@ -357,12 +357,12 @@ def test_a_setting_that_would_do_little_is_told_beforehand():
         warn_small_batches(at.CensoredClassifier().options, Space(), 20)
 
 
-@pytest.mark.parametrize("prune", [False, True])
-def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune):
+@pytest.mark.parametrize(("prune", "epochs"), [(False, 2), (True, 18), nightly(True, 30)])
+def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune, epochs):
     """With 4 trials of a person in 2 classes no cell has the 4 trials that MIGE needs."""
     space = Space(["mige", "mmd"], ["conditional"], {"mige": [1.0], "mmd": [1.0]})
     shape = {"subjects_per_batch": 3, "trials_per_subject": 4}
-    few = at.CensoredClassifier(max_epochs=18 if prune else 2, device="cpu", **shape)
+    few = at.CensoredClassifier(max_epochs=epochs, device="cpu", **shape)
     asked = {"classifier": few, "space": space, "n_settings": 2, "prune": prune}
     auto = drive.quick(tmp_path / "run", verbose=True, **asked)
     auto.fit(DATA.X, DATA.y, subject=DATA.subject)
