@@ -71,11 +71,10 @@ def fit(
         patience=clf.patience,
         seed=seed,
     )
-    weights = class_weights(problem.codes[fold.train], len(problem.classes))
+    labels = torch.from_numpy(problem.codes.astype(np.int64))
+    weights = torch.from_numpy(class_weights(problem.codes[fold.train], len(problem.classes)))
     objective = make(len(fold.subjects("train")))
-    run = _SubjectRun(
-        objective, network, feed, fold, batches, problem.codes, weights, options, None
-    )
+    run = _SubjectRun(objective, network, feed, fold, batches, labels, weights, options, None)
     with torch.random.fork_rng(devices=[]), EpochProgress(False, options.max_epochs) as shown:
         while not run.progress.done:
             run.epoch(shown)

@@ -189,6 +189,10 @@ def compare(large: str, small: str, size: str, timed: str) -> dict[str, float]:
     return {"record CPU ms": ms[0], "of a small ledger ms": ms[1]}
 
 
+WORKS: dict[str, Callable[..., dict[str, float]]]
+WORKS = {"resume": resume, "table": table, "compare": compare}
+
+
 def in_fresh_process(part: str, *words: object) -> dict[str, float]:
     command = [
         sys.executable,
@@ -203,7 +207,13 @@ def in_fresh_process(part: str, *words: object) -> dict[str, float]:
     return found
 
 
-def measure(kind: str, sizes: list[int], small: int, timed: int) -> list[dict[str, Any]]:
+def in_this_process(part: str, *words: object) -> dict[str, float]:
+    return WORKS[part](*map(str, words))
+
+
+def measure(
+    kind: str, sizes: list[int], small: int, timed: int, run: Callable[..., dict[str, float]]
+) -> list[dict[str, Any]]:
     """Let one ledger grow from size to size; compare it with a small one at the end."""
     rows = []
     with ExitStack() as stack:
@@ -218,14 +228,14 @@ def measure(kind: str, sizes: list[int], small: int, timed: int) -> list[dict[st
             print(f"{kind}: {stop} trials", file=sys.stderr, flush=True)
             row: dict[str, Any] = {"storage": kind, "trials": stop}
             row["record ms"] = fill(storage, start, stop, timed, server)
-            row |= in_fresh_process("resume", storage, start, stop)
-            row |= in_fresh_process("table", storage, stop)
+            row |= run("resume", storage, start, stop)
+            row |= run("table", storage, stop)
             if kind == "file":
                 row["file MB"] = Path(storage).stat().st_size / 1e6
             print(json.dumps(row), file=sys.stderr, flush=True)  # the next may take long
             rows.append(row)
         record(other, list(range(small)), small)
-        rows[-1] |= in_fresh_process("compare", storage, other, sizes[-1], timed)
+        rows[-1] |= run("compare", storage, other, sizes[-1], timed)
     return rows
 
 
@@ -256,14 +266,12 @@ def main() -> None:
     args = options()
     if args.part:
         part, *words = args.part
-        works: dict[str, Callable[..., dict[str, float]]]
-        works = {"resume": resume, "table": table, "compare": compare}
-        print(json.dumps(works[part](*words)))
+        print(json.dumps(WORKS[part](*words)))
         return
-    sizes, small, timed = sorted(args.sizes), SMALL, TIMED
+    sizes, small, timed, run = sorted(args.sizes), SMALL, TIMED, in_fresh_process
     if args.smoke:
-        sizes, small, timed = [50], 20, 10
-    rows = [row for kind in args.storage for row in measure(kind, sizes, small, timed)]
+        sizes, small, timed, run = [50], 20, 10, in_this_process
+    rows = [row for kind in args.storage for row in measure(kind, sizes, small, timed, run)]
     goals = [] if args.smoke else list(goals_of(rows))
     # One table would be too wide to read.
     turned = [

@@ -97,6 +97,7 @@ def test_faults_are_recorded_and_the_run_goes_on(run):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_that_die_cost_an_attempt_and_no_result(run):
     found, entries = run(work.dies_at_first)
     assert all(not one.error for one in found)

@@ -36,7 +36,8 @@ needs_ray = pytest.mark.skipif(
     reason="ray is not installed",
 )
 # Ray takes long to start: one is shared by all tests of this file.
-ray = pytest.param("ray", marks=[needs_ray, pytest.mark.slow])
+# One Ray run stays for every change: test_auto.
+ray = pytest.param("ray", marks=[needs_ray, pytest.mark.slow, pytest.mark.nightly])
 ALL = ["local", "pool", ray]
 OURS = ["local", ray]  # those that replace workers
 
@@ -124,7 +125,7 @@ def test_many_small_trials(engine):
 @every_engine
 def test_says_how_many_run_at_once_and_that_files_are_seen(engine):
     assert engine.n_workers == 2
-    assert engine.files is True
+    assert engine.shares_filesystem is True
 
 
 @every_engine
@@ -261,7 +262,7 @@ def test_limits_that_an_executor_cannot_keep_are_named():
         (("local",), {"time_limit": 0}, "time_limit must be more than 0"),
         (("local",), {"memory_limit": -1}, "memory_limit must be more than 0"),
         (("local",), {"num_gpus": 1}, "does not know the option num_gpus. It knows: none"),
-        (("ray",), {"adress": "x"}, "does not know the option adress.*address, files, num_cpus"),
+        (("ray",), {"adress": "x"}, "does not know the option adress.*address, num_cpus"),
     ],
 )
 def test_wrong_settings_are_named(args, options, says):

@@ -217,6 +217,7 @@ def test_workers_go_with_a_driver_that_is_killed(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_go_with_a_driver_that_ends_without_shutdown(tmp_path):
     with start(tmp_path / "driver.py", DRIVER, "0") as driver:
         assert driver.stdout.readline() == "busy\n"
@@ -235,6 +236,7 @@ with LocalEngine(2) as engine:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_without_a_guard_is_told_so(tmp_path):
     with start(tmp_path / "script.py", UNGUARDED) as script:
         _, errors = script.communicate(timeout=PATIENCE)
