@@ -103,7 +103,7 @@ def test_a_machine_that_dies_costs_only_attempts(cluster):
     cluster.wait_for_nodes()
     with make_engine("ray", address=cluster.address) as engine:
         assert engine.n_workers == 2
-        assert engine.files is False
+        assert engine.shares_filesystem is False
         handle = engine.put(np.ones(1000))
         pid = second.all_processes["raylet"][0].process.pid
         found, _ = run_all(engine, range(20), 4, lambda: os.kill(pid, signal.SIGKILL))
