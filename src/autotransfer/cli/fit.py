@@ -70,6 +70,7 @@ def fit(
       autotransfer fit gestures.npz --model gestures.model --measure mmd
       autotransfer fit gestures.npz --model plain.model --validation ann,bob
     """
+    # First, while there is nothing else: an option is named as the parameter that it sets.
     options = dict(locals())
     with working("loading"):
         from autotransfer.data import load

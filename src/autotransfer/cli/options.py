@@ -90,7 +90,7 @@ def make_classifier(data: SubjectDataset, values: Mapping[str, Any]) -> Censored
     data : SubjectDataset
         Whose sampling rate is taken if no other is asked for.
     values : mapping
-        Option -> value; options of other things are passed over.
+        Option -> value; options of other things are left out.
     """
     from autotransfer.training import CensoredClassifier
 

@@ -102,6 +102,7 @@ def run(
       autotransfer run gestures.npz --budget 1h --dry-run
       autotransfer run gestures.npz --out runs/mmd --measure mmd --mode marginal
     """
+    # First, while there is nothing else: an option is named as the parameter that it sets.
     options = dict(locals())
     with working("loading"):
         from autotransfer.auto import AutoTransfer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -75,10 +74,6 @@ class Setting:
         """Make a setting from what `to_json` gave."""
         measure, mode, strength = given["measure"], given["mode"], given["strength"]
         return cls.of(measure, mode, strength, **given["options"])
-
-    def key(self) -> str:
-        """Text that is equal for equal settings, in all processes."""
-        return json.dumps(self.to_json(), sort_keys=True)
 
     def classifier_options(self) -> dict[str, Any]:
         """Options of `CensoredClassifier` that this setting stands for."""
