@@ -122,8 +122,10 @@ def describe(plan: Plan, options: RunOptions) -> str:
     n = most_candidates(plan, options)
     pruned = f" (rungs at {', '.join(map(str, plan.rungs))})" if len(plan.rungs) > 1 else ""
     where = f" on {plan.search_folds} folds" if plan.search_folds > 1 else ""
+    several = f"{plan.n_baselines} uncensored baselines"
+    baselines = several if plan.n_baselines > 1 else "the uncensored baseline"
     words = (
-        f"plan: search of {plan.n_settings} settings and the uncensored baseline{where}, at most "
+        f"plan: search of {plan.n_settings} settings and {baselines}{where}, at most "
         f"{plan.epochs} epochs{pruned}; then at most {n} candidates on {plan.n_folds} folds"
     )
     if plan.n_seeds > 1:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from autotransfer.search.ledger import Entry
-from autotransfer.search.settings.setting import BASELINE
+from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS
 from autotransfer.training.progress import Viewed, duration
 
 STAGES = {
@@ -29,6 +29,7 @@ STAGES = {
 OF_TRIALS = ("search", "crossval")
 
 BASE = str(BASELINE)
+UNCENSORED = (BASE, str(BASELINE_BY_CLASS))
 
 
 class RunProgress(Viewed):
@@ -130,7 +131,7 @@ class RunProgress(Viewed):
         if self._stage in OF_TRIALS:
             going = [f"{self._running} running", f"{self._failed} failed", *going]
         facts = [", ".join(going or ["done" if self._fresh else "starting"])]
-        censored = {n: v for n, v in self._scores.items() if n != BASE}
+        censored = {n: v for n, v in self._scores.items() if n not in UNCENSORED}
         if censored:
             best = max(censored, key=lambda n: float(np.mean(censored[n])))
             facts.append(f"best so far {_spread(censored[best])} {best}")
