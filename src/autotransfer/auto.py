@@ -33,7 +33,7 @@ from autotransfer.search.settings.trial import digest
 from autotransfer.search.shared import Shared, Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.classifier import SignalEstimator
+from autotransfer.training.classifier import SignalEstimator, refuse_unknown, warn_doubts
 from autotransfer.training.options import versions
 
 
@@ -155,19 +155,24 @@ class AutoTransfer(SignalEstimator):
         self.storage, self.time_limit = storage, time_limit
         self.random_state, self.verbose = random_state, verbose
 
-    def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, subject: Any = None, **unknown: Any) -> Self:
         """Search, cross-validate, select and refit; or go on with a run that was stopped.
+
+        ``fit(data)`` with a `SubjectDataset`, whose names then go all the way into the report and
+        the model, or ``fit(X, y, subject=ids)``.
 
         Parameters
         ----------
-        X : array or TrialArray of shape (n_trials, n_channels, n_times)
-            Signals.
+        X : SubjectDataset, array or TrialArray of shape (n_trials, n_channels, n_times)
+            A data set, or signals.
         y : array of shape (n_trials,)
             Task labels.
         subject : array of shape (n_trials,)
             The person each trial comes from.
         """
+        refuse_unknown("fit", unknown)
         shared = shared_of(self, X, y, subject)
+        warn_doubts(shared.problem, shared.options["normalise"])
         options = run_options_of(self, shared.problem)
         definition = run_definition(shared, options)
         path = Path("autotransfer-runs") / digest(definition)[:12] if self.out is None else self.out
@@ -194,7 +199,8 @@ class AutoTransfer(SignalEstimator):
         self.trials_ = trial_table(entries)
         folder.write_table(folder.trials, self.trials_)
         folder.write_table(folder.candidates, self.candidates_)
-        summary = results.summary(choice, scores, plan, entries)
+        folds = shared.problem.folds(plan.n_folds)
+        summary = results.summary(choice, scores, plan, entries, folds)
         folder.write_results(summary)
         if self.classifier is not None and self.classifier.log is not None:
             write_tensorboard(folder.path, self.classifier.log, storage=self.storage)
@@ -207,7 +213,7 @@ class AutoTransfer(SignalEstimator):
         self.classes_ = self.best_estimator_.classes_
         return self
 
-    def dry_run(self, X: Any, y: Any, subject: Any = None) -> Plan:
+    def dry_run(self, X: Any, y: Any = None, subject: Any = None) -> Plan:
         """Say how many trials a run would be, how long it would take and in how much memory.
 
         A few training steps of every kind of setting are timed; no trial is run and nothing is
@@ -220,7 +226,7 @@ class AutoTransfer(SignalEstimator):
         return cost.plan
 
     def forecast(
-        self, X: Any, y: Any, subject: Any = None, *, budgets: Sequence[Any] = (None,)
+        self, X: Any, y: Any = None, subject: Any = None, *, budgets: Sequence[Any] = (None,)
     ) -> list[Forecast]:
         """Say what runs with several budgets would be; costs are measured once, nothing is printed.
 
@@ -242,8 +248,12 @@ class AutoTransfer(SignalEstimator):
             **versions(),
             "classifier": given_options(self.classifier),
             "shape": list(problem.X.shape),
-            "classes": [str(c) for c in problem.classes],
-            "subjects": [str(s) for s in np.unique(problem.subject)],
+            "classes": list(problem.class_names),
+            "subjects": [
+                problem.subject_names.get(str(s), str(s)) for s in np.unique(problem.subject)
+            ],
+            "subject_names": dict(problem.subject_names),
+            "signals": problem.info.to_json(),
             # Without the password.
             "storage": None if self.storage is None else re.sub("//.*@", "//", self.storage),
             "params": space.params(),
@@ -276,10 +286,15 @@ class AutoTransfer(SignalEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.transform(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Balanced accuracy."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X, y, sample_weight)
+
+    def describe(self) -> str:
+        """Say in words what the chosen model takes, what it gives, and how it was made."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.describe()
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Write the chosen model's folder to another place."""

@@ -63,6 +63,10 @@ class SamplingRateError(DataError):
     """Sampling rates differ, are missing where they are needed, or are not positive."""
 
 
+class UnitError(DataError):
+    """Signals are in units that cannot be turned into one another."""
+
+
 class WindowTooShortError(DataError):
     """The trials are too short for the encoder."""
 

@@ -71,6 +71,20 @@ def test_a_module_that_says_a_wrong_length():
         make_encoder(net, 4, 10)
 
 
+class Own(nn.Module):
+    def __init__(self, n_latent):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.LazyLinear(n_latent))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_a_class_that_cannot_be_called_with_a_shape():
+    with pytest.raises(SettingError, match=r"encoder=Own is called as Own\(n_channels, n_times\)"):
+        make_encoder(Own, 4, 10)
+
+
 def test_any_module_is_wrapped():
     encoder = make_encoder(small(4, 10), 4, 10)
     assert isinstance(encoder, LatentOf)

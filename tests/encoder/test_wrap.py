@@ -10,8 +10,10 @@ import pytest
 import torch
 from eegnet_cases import CASES, assert_same, network, outcome, signals
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 
 from autotransfer.encoder import EEGNet, LatentOf, wrap
+from autotransfer.encoder.wrap import latent_source
 from autotransfer.errors import SettingError
 
 
@@ -47,7 +49,7 @@ class Nested(nn.Module):
         self.unused = nn.Identity()
 
     def forward(self, x):
-        return self.final_layer.conv_classifier(input=self.stem(x)[..., None]).flatten(1)
+        return self.final_layer(input=self.stem(x)[..., None])
 
 
 X = torch.randn(5, 4, 20, generator=torch.Generator().manual_seed(1))
@@ -59,6 +61,43 @@ def test_last_layer_is_found():
     assert isinstance(encoder, LatentOf)
     assert (encoder.latent, encoder.n_latent) == ("6", 18)
     assert torch.equal(encoder(X), net[:6](X))
+
+
+def pooled():
+    """A network that gives latents, as users write it: nothing in it classifies."""
+    return nn.Sequential(nn.Conv1d(4, 6, 5), nn.ReLU(), nn.AdaptiveAvgPool1d(2), nn.Flatten())
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "n_latent"),
+    [(pooled(), "the output of the module", 12),
+     (nn.Sequential(nn.Flatten(), nn.Linear(80, 9)), "the output of the module", 9),
+     (plain(), "the input of the layer '6'", 18),
+     (Nested(), "the input of the layer 'final_layer'", 8),
+     (WithFeatures(), "what forward_features returns", 20),
+     (nn.Sequential(nn.Conv1d(4, 6, 1), nn.Flatten(), weight_norm(nn.Linear(120, 2))),
+      "the input of the layer '2'", 120)],
+)  # fmt: skip
+def test_what_the_latent_is_by_default(module, source, n_latent):
+    encoder = wrap(module, n_channels=4, n_times=20)
+    assert (latent_source(encoder), encoder.n_latent) == (source, n_latent)
+
+
+def test_an_encoder_of_convolutions_is_not_bypassed():
+    net = pooled()
+    encoder = wrap(net, n_channels=4, n_times=20)
+    assert torch.equal(encoder(X), net(X))
+    encoder(X).square().sum().backward()
+    assert net[0].weight.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    ("module", "latent"),
+    [(nn.Identity(), None), (nn.Flatten(), None), (pooled(), "0")],
+)
+def test_a_latent_that_is_the_signal_is_refused(module, latent):
+    with pytest.raises(SettingError, match="would be the raw signal itself"):
+        wrap(module, latent, n_channels=4, n_times=20)
 
 
 def test_forward_features_come_first_and_are_flattened():
@@ -171,7 +210,7 @@ class Turned(nn.Module):
 
 @pytest.mark.parametrize(
     ("module", "latent", "message"),
-    [(Nested(), "unused", "was not called"), (nn.Sequential(nn.ELU()), None, "Cannot tell"),
+    [(Nested(), "unused", "was not called"),
      (nn.LSTM(20, 3), "output", "is a tuple"), (Turned(), "output", "trials first"),
      (plain(), None, "could not encode trials of 3 channels x 20")],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -29,6 +30,7 @@ from autotransfer.data.problem import Problem
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import (
     BudgetError,
+    DataError,
     FoldError,
     MissingSubjectError,
     RunMismatchError,
@@ -327,6 +329,27 @@ def test_a_part_of_a_memory_map_is_found_again_in_its_file(tmp_path):
         np.testing.assert_array_equal(found.open(), part)
     assert stored(mapped[::2]) is None
     assert stored(whole) is None
+
+
+@pytest.mark.parametrize("mode", ["c", "r+"])
+def test_a_map_that_was_written_to_is_not_sent_by_the_name_of_its_file(mode, tmp_path):
+    """Workers would train on what is in the file, and not on what the caller sees."""
+    np.save(tmp_path / "x.npy", np.asarray(DATA.X))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode=mode)
+    mapped *= 1e6
+    problem = Problem.of(mapped, DATA.y, DATA.subject)
+    sent = pickle.loads(pickle.dumps(problem.on_disk(tmp_path)))
+    np.testing.assert_array_equal(sent.X[:], mapped)
+    assert Problem.of(sent.X, DATA.y, DATA.subject).fingerprint == problem.fingerprint
+
+
+def test_a_file_that_changes_under_a_run_is_noticed(tmp_path):
+    np.save(tmp_path / "x.npy", np.asarray(DATA.X))
+    problem = Problem.of(np.load(tmp_path / "x.npy", mmap_mode="r"), DATA.y, DATA.subject)
+    sent = pickle.dumps(problem.on_disk(tmp_path))
+    np.save(tmp_path / "x.npy", np.asarray(DATA.X) * 2)
+    with pytest.raises(DataError, match="was written to after"):
+        pickle.loads(sent)
 
 
 @pytest.mark.slow

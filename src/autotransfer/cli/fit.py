@@ -79,8 +79,8 @@ def fit(
         check_target(model, overwrite)
         dataset = load(data)
     options["validation"] = validation_subjects(validation, dataset)
-    clf = opt.make_classifier(dataset, options)
-    clf.fit(dataset.X, dataset.y, subject=dataset.subject)
+    clf = opt.make_classifier(options)
+    clf.fit(dataset)
     folder = clf.save(model, overwrite=overwrite)
     scores: Any = clf.provenance_["scores"]
     result = {

@@ -51,7 +51,7 @@ def inspect_data(
 
         dataset = load(data)
     with working("reading the signals"):
-        findings = check(dataset)
+        findings = check(dataset, normalise=normalise)
     if not as_json:
         _print_data(dataset, findings)
     probe: Leakage | str | None = None
@@ -61,7 +61,7 @@ def inspect_data(
         if not as_json:
             _print_probe(probe)
         training = {"normalise": normalise, "encoder": encoder, "sfreq": sfreq}
-        classifier = opt.make_classifier(dataset, training | {"max_epochs": max_epochs})
+        classifier = opt.make_classifier(training | {"max_epochs": max_epochs})
         auto = AutoTransfer(classifier=classifier, n_jobs=n_jobs, verbose=verbose)
         costs = _costs(auto, dataset)
         if not as_json:
@@ -154,7 +154,7 @@ def _print_probe(probe: Leakage | str) -> None:
 def _costs(auto: Any, data: SubjectDataset) -> list[Forecast] | str:
     """Measure what runs cost; or say why not."""
     try:
-        costs: list[Forecast] = auto.forecast(data.X, data.y, subject=data.subject, budgets=BUDGETS)
+        costs: list[Forecast] = auto.forecast(data, budgets=BUDGETS)
         return costs
     except AutoTransferError as error:
         return str(error)

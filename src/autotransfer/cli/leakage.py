@@ -57,7 +57,7 @@ def leak(
     if probes:
         options["probes"] = probes
     with working("probing the latents"):
-        parts = {"z": model.transform(dataset.X)}
+        parts = {"z": model.transform(dataset)}
         if model.mode == "complementary" and model.measure is not None:
             z1, z2 = split_latent(torch.from_numpy(parts["z"]))
             parts |= {"z1": z1.numpy(), "z2": z2.numpy()}

@@ -17,7 +17,6 @@ import typer
 from autotransfer.errors import IncompleteResultsError, SettingError, SourceError
 
 if TYPE_CHECKING:
-    from autotransfer.data import SubjectDataset
     from autotransfer.search import Space
     from autotransfer.training import CensoredClassifier
 
@@ -82,13 +81,11 @@ def arguments(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in signature(function).parameters if name in values}
 
 
-def make_classifier(data: SubjectDataset, values: Mapping[str, Any]) -> CensoredClassifier:
+def make_classifier(values: Mapping[str, Any]) -> CensoredClassifier:
     """Make the classifier that the options of a command describe.
 
     Parameters
     ----------
-    data : SubjectDataset
-        Whose sampling rate is taken if no other is asked for.
     values : mapping
         Option -> value; options of other things are left out.
     """
@@ -97,8 +94,6 @@ def make_classifier(data: SubjectDataset, values: Mapping[str, Any]) -> Censored
     options = arguments(CensoredClassifier, values)
     for name in ("encoder_options", "measure_options"):
         options[name] = named_values(options.get(name), f"--{name.replace('_', '-')}")
-    if options["sfreq"] is None:
-        options["sfreq"] = data.sfreq
     return CensoredClassifier(**options | {"patience": options.get("patience") or None})
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from autotransfer.data import SubjectDataset, TrialArray
+    from autotransfer.data import SubjectDataset
+    from autotransfer.data.info import Recording
     from autotransfer.training import CensoredClassifier
 
 _OUT = "CSV file to write, instead of stdout."
@@ -33,8 +34,9 @@ def predict(
 ) -> None:
     """Predict the label of every trial, with the probability of each class, as CSV.
 
-    A .npz file need hold nothing but X; it is then one person's. If the data have
-    labels, the balanced accuracy of each subject is shown too.
+    A .npz file need hold nothing but X; it is then one person's. Channels are found
+    by name, where there are names. If the data have labels, the balanced accuracy of
+    each subject is shown too.
 
     [bold]Examples[/bold]
 
@@ -44,75 +46,106 @@ def predict(
     """
     with working("loading"):
         model = load_model(source)
-        signals, labelled = _load(data)
+        recording, labelled = _load(data)
     with working("predicting"):
-        probabilities = _probabilities(model, signals, labelled, adapt)
-    classes = model.classes_.tolist()
-    predicted = [classes[code] for code in probabilities.argmax(1)]
-    scores = None if labelled is None else subject_scores(labelled, predicted, model.classes_)
-    table = _csv(predicted, probabilities, classes)
-    if out is not None:
-        from autotransfer.data import atomic
-
-        atomic.write_bytes(out, table.encode())
+        probabilities = _probabilities(model, recording, labelled, adapt)
+    codes = probabilities.argmax(1)
+    scores = None if labelled is None else subject_scores(labelled, codes, model)
     if as_json:
-        result: dict[str, Any] = {"n_trials": len(predicted), "classes": classes}
+        predicted = [model.class_names_[code] for code in codes]
+        result: dict[str, Any] = {"n_trials": len(codes), "classes": model.class_names_}
         if out is None:
             result |= {"predicted": predicted, "probabilities": probabilities}
         else:
             result |= {"out": str(out)}
+    if out is not None:
+        from autotransfer.data import atomic
+
+        with atomic.file(out) as handle:
+            text = io.TextIOWrapper(handle, "utf-8", newline="")
+            _write_csv(text, probabilities, labelled, model)
+            text.flush()
+            text.detach()
+    elif not as_json:
+        _write_csv(sys.stdout, probabilities, labelled, model)
+    if as_json:
         print_json(result | {"balanced_accuracy": scores})
         return
-    if out is None:
-        sys.stdout.write(table)
     _show(scores, beside_csv=out is None)
 
 
-def _load(data: str) -> tuple[TrialArray | Any, SubjectDataset | None]:
+def _load(data: str) -> tuple[SubjectDataset | Recording, SubjectDataset | None]:
     """Load signals, and their labels if there are any."""
     from autotransfer.data import load
-    from autotransfer.data.sources.npz import read_signals
+    from autotransfer.data.sources.npz import read_recording
 
     path = Path(data).expanduser()
     if path.suffix.lower() == ".npz" and path.is_file():
-        signals = read_signals(path)
-        if signals is not None:
-            return signals, None
+        recording = read_recording(path)
+        if recording is not None:
+            return recording, None
     dataset = load(data)
-    return dataset.X, dataset
+    return dataset, dataset
 
 
 def _probabilities(
-    model: CensoredClassifier, signals: Any, labelled: SubjectDataset | None, adapt: bool
+    model: CensoredClassifier,
+    recording: SubjectDataset | Recording,
+    labelled: SubjectDataset | None,
+    adapt: bool,
 ) -> npt.NDArray[np.float64]:
     """Probabilities of the classes, perhaps by a model adapted to each person."""
     import numpy as np
 
     if not adapt:
-        return model.predict_proba(signals)
+        return model.predict_proba(recording)
     if labelled is None:
-        return model.adapt(signals).predict_proba(signals)
+        return model.adapt(recording).predict_proba(recording)
     probabilities = np.empty((labelled.n_trials, len(model.classes_)))
     for code in range(len(labelled.subject_ids)):
         trials = np.flatnonzero(labelled.subject_code == code)
-        X = labelled.select(trials=trials).X
-        probabilities[trials] = model.adapt(X).predict_proba(X)
+        of_person = labelled.select(trials=trials)
+        probabilities[trials] = model.adapt(of_person).predict_proba(of_person)
     return probabilities
 
 
-def _csv(predicted: list[Any], probabilities: npt.NDArray[np.float64], classes: list[Any]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "predicted", *(f"probability of {label}" for label in classes)])
-    for trial, (label, row) in enumerate(zip(predicted, probabilities.tolist(), strict=True)):
-        writer.writerow([trial, label, *(f"{value:.6g}" for value in row)])
-    return text.getvalue()
+def _write_csv(
+    handle: TextIO,
+    probabilities: npt.NDArray[np.float64],
+    labelled: SubjectDataset | None,
+    model: CensoredClassifier,
+) -> None:
+    """Write a row for each trial, by the names of classes and people."""
+    classes = model.class_names_
+    people = [] if labelled is None else ["subject", "true"]
+    writer = csv.writer(handle, lineterminator="\n")
+    writer.writerow(
+        ["trial", *people, "predicted", *(f"probability of {name}" for name in classes)]
+    )
+    for trial, row in enumerate(probabilities):
+        who = []
+        if labelled is not None:
+            who = [
+                labelled.subject_names[labelled.subject_code[trial]],
+                labelled.class_names[labelled.y_code[trial]],
+            ]
+        numbers = (f"{value:.6g}" for value in row.tolist())
+        writer.writerow([trial, *who, classes[row.argmax()], *numbers])
 
 
 def subject_scores(
-    data: SubjectDataset, predicted: list[Any], classes: npt.NDArray[Any]
+    data: SubjectDataset, predicted: npt.NDArray[np.intp], model: CensoredClassifier
 ) -> dict[str, float] | None:
     """Balanced accuracy of each subject, over the classes that the subject has.
+
+    Parameters
+    ----------
+    data : SubjectDataset
+        With the true labels, which are recognised as they are written, or by their names.
+    predicted : array of int of shape (n_trials,)
+        Class numbers.
+    model : CensoredClassifier
+        That predicted them.
 
     Returns
     -------
@@ -121,10 +154,17 @@ def subject_scores(
     """
     import numpy as np
 
-    # By how they are written: a file may hold as text what was a number in training.
-    codes = {str(label): code for code, label in enumerate(classes.tolist())}
-    true = np.array([codes.get(str(label), -1) for label in data.y.tolist()])
-    right = true == np.array([codes[str(label)] for label in predicted])
+    # As they are written: a file may hold as text what was a number in training. Names come first,
+    # because numbers are given to classes anew in every file.
+    named = data.class_names != [str(label) for label in data.labels.tolist()]
+    by_name = {name: code for code, name in enumerate(model.class_names_)}
+    by_label = {str(label): code for code, label in enumerate(model.classes_.tolist())}
+    known = [
+        by_name.get(name, by_label.get(str(label), -1)) if named else by_label.get(str(label), -1)
+        for label, name in zip(data.labels.tolist(), data.class_names, strict=True)
+    ]
+    true = np.array(known)[data.y_code]
+    right = true == predicted
     if not (true >= 0).any():
         return None
     scores = {}

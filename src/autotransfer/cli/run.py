@@ -116,15 +116,14 @@ def run(
         "budget": opt.as_time(budget),
         "time_limit": opt.as_time(time_limit),
         "engine_options": opt.named_values(engine_options, "--engine-options"),
-        "classifier": opt.make_classifier(dataset, training),
+        "classifier": opt.make_classifier(training),
         "space": opt.make_space(measure, mode, strengths),
     }
     auto = AutoTransfer(**opt.arguments(AutoTransfer, options) | converted)
-    trials = {"X": dataset.X, "y": dataset.y, "subject": dataset.subject}
     if dry_run:
-        print_forecasts(auto.forecast(**trials, budgets=[auto.budget]), as_json)
+        print_forecasts(auto.forecast(dataset, budgets=[auto.budget]), as_json)
         return
-    auto.fit(**trials)
+    auto.fit(dataset)
     with working("writing the report"):
         from autotransfer.report import write_report
 

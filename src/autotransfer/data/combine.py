@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.info import VOLTS
 from autotransfer.data.validate import Labels
 from autotransfer.errors import (
     AutoTransferError,
@@ -18,6 +19,7 @@ from autotransfer.errors import (
     SamplingRateError,
     ShapeError,
     SubjectError,
+    UnitError,
     join_some,
 )
 
@@ -81,12 +83,14 @@ def combine(
     subjects = _one_naming(
         [(p.subject_ids, p.subject_names) for p in parts], "Subject", SubjectError
     )
+    unit, factors = _one_unit(parts)
     X = np.empty((len(y), len(names), n_times), np.float32)
     start = 0
-    for part in parts:
-        where = [part.channels.index(name) for name in names]
-        for first, block in part.trials.chunks():
-            X[start + first : start + first + len(block)] = block[:, where]
+    for part, factor in zip(parts, factors, strict=True):
+        where = np.array([part.channels.index(name) for name in names], np.intp)
+        trials = part.trials.pick(where)
+        for first, block in (trials if factor == 1 else trials.times(factor)).chunks():
+            X[start + first : start + first + len(block)] = block
         start += part.n_trials
     return SubjectDataset(
         X,
@@ -96,6 +100,7 @@ def combine(
         recording=_join_all([part.recording for part in parts], "recording"),
         sfreq=sfreq,
         channels=names,
+        unit=unit,
         classes=classes,
         subjects=subjects,
     )
@@ -115,6 +120,21 @@ def _one_rate(parts: list[SubjectDataset]) -> float | None:
             "missing."
         )
     return parts[0].sfreq
+
+
+def _one_unit(parts: list[SubjectDataset]) -> tuple[str | None, list[float]]:
+    """Choose the unit of the result, that of the first, and the factors that lead to it."""
+    groups = _grouped(parts, lambda part: part.unit)
+    unit = parts[0].unit
+    if len(groups) == 1:
+        return unit, [1.0] * len(parts)
+    if not groups.keys() <= VOLTS.keys():
+        units = [f"{people} in {unit or 'an unknown unit'}" for unit, people in groups.items()]
+        raise UnitError(
+            f"The data sets have different units: {'; '.join(units)}. Convert them to one unit, "
+            "or set unit where it is missing."
+        )
+    return unit, [VOLTS[str(part.unit)] / VOLTS[str(unit)] for part in parts]
 
 
 def _one_length(parts: list[SubjectDataset]) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autotransfer.data.info import SignalInfo
 from autotransfer.data.trials import Float32, Index, TrialArray
 from autotransfer.data.validate import (
     Labels,
@@ -19,6 +20,7 @@ from autotransfer.data.validate import (
     as_sampling_rate,
     as_trial_numbers,
     as_trials,
+    as_unit,
     not_among,
     require_finite,
 )
@@ -48,6 +50,8 @@ class SubjectDataset:
         Sampling rate in Hz.
     channels : sequence of str, optional
         Channel names.
+    unit : str, optional
+        Unit of the signals, such as "uV" or "V".
     classes : mapping or sequence of str, optional
         Names of the classes, in the order of the sorted labels, or label -> name.
     subjects : mapping, optional
@@ -77,6 +81,7 @@ class SubjectDataset:
         recording: Any = None,
         sfreq: float | None = None,
         channels: Sequence[str] | None = None,
+        unit: str | None = None,
         classes: Any = None,
         subjects: Any = None,
     ) -> None:
@@ -88,6 +93,7 @@ class SubjectDataset:
         self.recording = None if recording is None else as_labels(recording, "recording", n)
         self.sfreq = as_sampling_rate(sfreq)
         self.channels = as_channel_names(channels, n_channels)
+        self.unit = as_unit(unit)
         self.labels, self.y_code = np.unique(self.y, return_inverse=True)
         self.subject_ids, self.subject_code = np.unique(self.subject, return_inverse=True)
         self.class_names = as_names(classes, self.labels, "classes")
@@ -97,7 +103,8 @@ class SubjectDataset:
     def X(self) -> Float32 | TrialArray:
         """Signals: a plain array where that needs no copy, else a lazy `TrialArray`."""
         t = self.trials
-        plain = t.index is None and t.scale is None and t.base.dtype == np.float32
+        whole = t.index is None and t.scale is None and t.channels is None
+        plain = whole and t.base.dtype == np.float32
         return t.base if plain else t
 
     @property
@@ -142,9 +149,9 @@ class SubjectDataset:
 
         Parameters
         ----------
-        subjects : iterable of subject ids, optional
+        subjects : iterable of subject ids or names, optional
             People to keep, in the order of the data.
-        labels : iterable of labels, optional
+        labels : iterable of labels or names of classes, optional
             Classes to keep.
         trials : array of int, boolean mask or slice, optional
             Trials to keep, by number.
@@ -158,9 +165,11 @@ class SubjectDataset:
         if trials is not None:
             keep = as_trial_numbers(trials, self.n_trials)
         if subjects is not None:
-            keep = keep[_member(self.subject[keep], subjects, self.subject_ids, "subject")]
+            ids = _ids(subjects, self.subject_ids, self.subject_names, "subject")
+            keep = keep[np.isin(self.subject[keep], ids)]
         if labels is not None:
-            keep = keep[_member(self.y[keep], labels, self.labels, "class")]
+            ids = _ids(labels, self.labels, self.class_names, "class")
+            keep = keep[np.isin(self.y[keep], ids)]
         if len(keep) == 0:
             raise EmptyDataError(
                 "The selection contains no trial. Check the subjects and classes asked for."
@@ -170,7 +179,7 @@ class SubjectDataset:
         view.y, view.subject = self.y[keep], self.subject[keep]
         view.session = None if self.session is None else self.session[keep]
         view.recording = None if self.recording is None else self.recording[keep]
-        view.sfreq, view.channels = self.sfreq, self.channels
+        view.sfreq, view.channels, view.unit = self.sfreq, self.channels, self.unit
         view.labels, view.y_code = np.unique(view.y, return_inverse=True)
         view.subject_ids, view.subject_code = np.unique(view.subject, return_inverse=True)
         view.class_names = [self.class_names[i] for i in np.searchsorted(self.labels, view.labels)]
@@ -179,7 +188,7 @@ class SubjectDataset:
         return view
 
     def pick_channels(self, names: Sequence[str]) -> SubjectDataset:
-        """Keep the named channels, in the order given. This copies the signals."""
+        """Keep the named channels, in the order given; the signals are not copied."""
         names = as_list(names, "names")
         missing = [name for name in names if name not in self.channels]
         if missing:
@@ -189,16 +198,22 @@ class SubjectDataset:
             )
         where = [self.channels.index(name) for name in names]
         return SubjectDataset(
-            np.concatenate([block[:, where] for _, block in self.trials.chunks()]),
+            self.trials.pick(np.array(where, np.intp)),
             self.y,
             self.subject,
             session=self.session,
             recording=self.recording,
             sfreq=self.sfreq,
             channels=names,
+            unit=self.unit,
             classes=self.class_names,
             subjects=self.subject_names,
         )
+
+    @property
+    def info(self) -> SignalInfo:
+        """What is known of the signals beside their numbers."""
+        return SignalInfo.of(self.channels, self.sfreq, self.unit)
 
     def fingerprint(self) -> str:
         """Hash the signals, labels and subjects (not the names): the identity of the data."""
@@ -225,19 +240,27 @@ def fingerprint(X: TrialArray, y: Labels, subject: Labels, finite: bool = False)
     return digest.hexdigest()
 
 
-def _member(values: Labels, requested: Iterable[Any], valid: Labels, what: str) -> npt.NDArray[Any]:
-    """Mask of the values that are wanted; a wanted value that does not exist is an error."""
-    ids = [requested] if isinstance(requested, str) or np.ndim(requested) == 0 else list(requested)  # type: ignore[arg-type]
+def _ids(requested: Iterable[Any], valid: Labels, names: list[str], what: str) -> Labels:
+    """Turn ids or names into ids; what is neither is an error."""
+    alone = isinstance(requested, str) or np.ndim(requested) == 0  # type: ignore[arg-type]
+    items: list[Any] = [requested] if alone else list(requested)
+    by_name: dict[Any, Any] = dict(zip(names, valid.tolist(), strict=True))
+    ids = [by_name.get(item, item) if not_among([item], valid) else item for item in items]
     missing = not_among(ids, valid)
     if missing:
         error = UnknownSubjectError if what == "subject" else LabelError
-        raise error(f"No {what} {join_some(missing)}. Known: {join_some(valid.tolist(), 40)}.")
-    return np.isin(values, np.asarray(ids, dtype=valid.dtype))
+        known = [
+            f"{label!r} ({name})" if str(label) != name else label
+            for label, name in zip(valid.tolist(), names, strict=True)
+        ]
+        raise error(f"No {what} {join_some(missing)}. Known: {join_some(known, 40)}.")
+    return np.asarray(ids, dtype=valid.dtype)
 
 
 def _take(trials: TrialArray, keep: Index) -> TrialArray:
     """Select trials; a run of neighbours of plain signals stays a plain array (a numpy view)."""
     run = len(keep) == keep[-1] - keep[0] + 1 and bool(np.all(np.diff(keep) == 1))
     if run and trials.index is None:
-        return TrialArray(trials.base[keep[0] : keep[-1] + 1], None, trials.scale)
+        run_of_base = trials.base[keep[0] : keep[-1] + 1]
+        return TrialArray(run_of_base, None, trials.scale, trials.channels)
     return trials.take(keep)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data import atomic
-from autotransfer.data.dataset import fingerprint
+from autotransfer.data.dataset import SubjectDataset, fingerprint
+from autotransfer.data.info import SignalInfo
 from autotransfer.data.mapped import FileTrials, stored
 from autotransfer.data.splits import Fold, SubjectFolds
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_labels, as_trials
-from autotransfer.errors import LabelError, MissingSubjectError
+from autotransfer.errors import DataError, LabelError, MissingSubjectError
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class Problem:
         Labels, sorted.
     fingerprint : str
         Hash of signals, labels and subjects.
+    info : SignalInfo
+        What is known of the signals.
+    class_names : tuple of str
+        What the classes are called, in the order of `classes`.
+    subject_names : mapping of str to str
+        What subjects are called: id as text -> name, where these differ.
     """
 
     X: TrialArray
@@ -42,10 +50,23 @@ class Problem:
     subject: npt.NDArray[Any]
     classes: npt.NDArray[Any]
     fingerprint: str
+    info: SignalInfo = SignalInfo()
+    class_names: tuple[str, ...] = ()
+    subject_names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, X: Any, y: Any, subject: Any) -> Problem:
-        """Check what `fit` was handed; reads every signal and refuses what is not finite."""
+    def of(cls, X: Any, y: Any = None, subject: Any = None) -> Problem:
+        """Check what `fit` was handed; reads every signal and refuses what is not finite.
+
+        Parameters
+        ----------
+        X : SubjectDataset, array or TrialArray of shape (n_trials, n_channels, n_times)
+            A data set, which has all the rest in it, or signals.
+        y, subject : array of shape (n_trials,)
+            Label and person of each trial.
+        """
+        if isinstance(X, SubjectDataset):
+            return cls._of_dataset(X, y, subject)
         trials = as_trials(X)
         y = as_labels(y, "y", len(trials))
         if subject is None:
@@ -59,7 +80,25 @@ class Problem:
             raise LabelError(
                 f"y holds one class only ({classes[0]!r}). Give trials of at least two."
             )
-        return cls(trials, codes, subject, classes, fingerprint(trials, y, subject, finite=True))
+        data = fingerprint(trials, y, subject, finite=True)
+        names = tuple(str(label) for label in classes.tolist())
+        return cls(trials, codes, subject, classes, data, class_names=names)
+
+    @classmethod
+    def _of_dataset(cls, data: SubjectDataset, y: Any, subject: Any) -> Problem:
+        if y is not None or subject is not None:
+            raise DataError(
+                "A SubjectDataset has its labels and subjects in it. Give fit(data) alone, or "
+                "fit(data.X, y, subject=subject) for others."
+            )
+        ids = [str(subject) for subject in data.subject_ids.tolist()]
+        names = zip(ids, data.subject_names, strict=True)
+        return replace(
+            cls.of(data.trials, data.y, data.subject),
+            info=data.info,
+            class_names=tuple(data.class_names),
+            subject_names={person: name for person, name in names if person != name},
+        )
 
     @cached_property
     def _folds(self) -> dict[int, list[Fold]]:
@@ -85,7 +124,7 @@ class Problem:
             place = stored(np.load(path, mmap_mode="r"))
         if place is None:
             return self
-        return replace(self, X=FileTrials(place, self.X.index, self.X.scale))
+        return replace(self, X=FileTrials(place, self.X.index, self.X.scale, self.X.channels))
 
     def in_memory(self) -> Problem:
         """Give the same problem with its signals as an array, for workers without our files."""

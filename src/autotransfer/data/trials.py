@@ -33,6 +33,8 @@ class TrialArray:
         Which trials of `base` these are, in order. All of them by default.
     scale : float, optional
         Factor that turns stored numbers into signal units (quantised recordings).
+    channels : ndarray of int, optional
+        Which channels of `base` these are, in order. All of them by default.
 
     Notes
     -----
@@ -53,18 +55,24 @@ class TrialArray:
     ndim = 3
 
     def __init__(
-        self, base: npt.NDArray[Any], index: Index | None = None, scale: float | None = None
+        self,
+        base: npt.NDArray[Any],
+        index: Index | None = None,
+        scale: float | None = None,
+        channels: Index | None = None,
     ) -> None:
         self.base = base
         self.index = index
         self.scale = scale
+        self.channels = channels
         self._mmap = _memory_map(base)
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """(n_trials, n_channels, n_times)."""
         n = len(self.base) if self.index is None else len(self.index)
-        return (n, int(self.base.shape[1]), int(self.base.shape[2]))
+        n_channels = self.base.shape[1] if self.channels is None else len(self.channels)
+        return (n, int(n_channels), int(self.base.shape[2]))
 
     @property
     def nbytes(self) -> int:
@@ -88,6 +96,8 @@ class TrialArray:
             trials = np.asarray(trials)
         where = trials if self.index is None else self.index[trials]
         values = np.asarray(self.base[where])
+        if self.channels is not None:
+            values = values[..., self.channels, :]
         if self.scale is not None:
             out = values.astype(np.float32)
             out *= np.float32(self.scale)
@@ -115,7 +125,19 @@ class TrialArray:
     def take(self, trials: Index) -> TrialArray:
         """Select trials by number, without reading them."""
         index = np.asarray(trials, dtype=np.intp)
-        return TrialArray(self.base, index if self.index is None else self.index[index], self.scale)
+        index = index if self.index is None else self.index[index]
+        return TrialArray(self.base, index, self.scale, self.channels)
+
+    def pick(self, channels: Index) -> TrialArray:
+        """Select channels by number, in the order given, without reading them."""
+        index = np.asarray(channels, dtype=np.intp)
+        index = index if self.channels is None else self.channels[index]
+        return TrialArray(self.base, self.index, self.scale, index)
+
+    def times(self, factor: float) -> TrialArray:
+        """Give the same trials in another unit: every number times a factor."""
+        scale = factor if self.scale is None else factor * self.scale
+        return TrialArray(self.base, self.index, scale, self.channels)
 
     def chunks(self, chunk_bytes: int = CHUNK_BYTES) -> Iterator[tuple[int, Float32]]:
         """Walk over all trials in pieces: (number of the first trial, float32 block)."""

@@ -238,7 +238,7 @@ def as_sampling_rate(sfreq: Any) -> float | None:
 def as_channel_names(channels: Sequence[str] | None, n_channels: int) -> list[str]:
     """Check channel names, or make some."""
     if channels is None:
-        return [f"ch{i}" for i in range(n_channels)]
+        return list(standard_names(n_channels))
     names = as_list(channels, "channels")
     if len(names) != n_channels:
         raise ShapeError(
@@ -250,6 +250,26 @@ def as_channel_names(channels: Sequence[str] | None, n_channels: int) -> list[st
             f"Channel names must differ, but {join_some(twice)} stands more than once."
         )
     return names
+
+
+def standard_names(n_channels: int) -> tuple[str, ...]:
+    """Names of channels that nobody has named."""
+    return tuple(f"ch{i}" for i in range(n_channels))
+
+
+def as_unit(unit: Any) -> str | None:
+    """Check the unit of signals; micro is written u.
+
+    Examples
+    --------
+    >>> as_unit("µV")
+    'uV'
+    """
+    if unit is None or unit == "":
+        return None
+    if not isinstance(unit, str) or len(unit) > 80:
+        raise DataError(f"unit must be a word such as 'uV' or 'V', not {unit!r}.")
+    return unit.strip().replace("\u00b5", "u").replace("\u03bc", "u")
 
 
 def as_list(names: Any, what: str) -> list[str]:

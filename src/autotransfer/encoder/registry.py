@@ -67,7 +67,7 @@ def make_encoder(
         names = _options_of(spec)
         if names is not None:
             check_options(own_options, {*names, "latent"}, "The function that makes the encoder")
-        module = spec(n_channels, n_times, **own_options)
+        module = _call(spec, n_channels, n_times, own_options)
         if not isinstance(module, nn.Module):
             raise SettingError(
                 "The function that makes the encoder must return a torch nn.Module; it returned "
@@ -88,6 +88,20 @@ def make_encoder(
             f"trials of {n_channels} channels x {n_times} time points."
         )
     return module
+
+
+def _call(make: Callable[..., Any], n_channels: int, n_times: int, options: dict[str, Any]) -> Any:
+    """Call what makes an encoder; a class or function that cannot be called so is told."""
+    try:
+        inspect.signature(make).bind(n_channels, n_times, **options)
+    except TypeError as error:
+        name = getattr(make, "__name__", type(make).__name__)
+        raise SettingError(
+            f"encoder={name} is called as {name}(n_channels, n_times), which it does not take "
+            f"({error}). Hand over a module that is made already, encoder={name}(...), or a "
+            "function (n_channels, n_times) that makes one."
+        ) from None
+    return make(n_channels, n_times, **options)
 
 
 def _by_name(

@@ -5,8 +5,10 @@ What the latent of a network is, in this order:
 1. the input of the layer that the user names (``latent="final_layer"``), or the module's own
    output (``latent="output"``);
 2. what the module's method ``forward_features(x)`` returns, if it has one;
-3. the input of the module's last linear or convolution layer in the order of
-   ``named_modules()``: the classification layer of most networks (braindecode's, torchvision's).
+3. the input of a layer called ``final_layer``, as braindecode's networks have one;
+4. the input of the last layer with weights, in the order of ``named_modules()``, if it is linear
+   and not the only one: the classification layer of most networks (torchvision's);
+5. the module's output.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.conv import _ConvNd
 
 from autotransfer.errors import SettingError, join_some
 
@@ -66,23 +67,24 @@ class LatentOf(nn.Module):
         if not isinstance(z, Tensor) or not z.is_floating_point():
             kind = f"a tensor of {z.dtype}" if isinstance(z, Tensor) else f"a {type(z).__name__}"
             raise SettingError(
-                f"The latent must be a tensor of real numbers, but {self._source} is {kind}. "
+                f"The latent must be a tensor of real numbers, but {self.source} is {kind}. "
                 f"{_NAME_ANOTHER}"
             )
         # By shape and not by len, which would tie an exported graph to one number of trials.
         if z.ndim < 2 or z.shape[0] != x.shape[0]:
             raise SettingError(
-                f"The latent must have the trials first, but {self._source} has the shape "
+                f"The latent must have the trials first, but {self.source} has the shape "
                 f"{tuple(z.shape)} for {len(x)} trials. {_NAME_ANOTHER}"
             )
         return z.flatten(1)
 
     @property
-    def _source(self) -> str:
+    def source(self) -> str:
+        """What the latent is, in words."""
         if self.latent is None:
             return "what forward_features returns"
         if self.latent == OUTPUT:
-            return "the module's output"
+            return "the output of the module"
         return f"the input of the layer {self.latent!r}"
 
     def _input_of(self, name: str, x: Tensor) -> Any:
@@ -110,7 +112,7 @@ class LatentOf(nn.Module):
         return inputs[0]
 
     def measure(self, n_channels: int, n_times: int) -> LatentOf:
-        """Find `n_latent` by encoding two trials of zeros; returns itself."""
+        """Find `n_latent` by encoding two trials of noise; returns itself."""
         self.n_latent = latent_length(self, n_channels, n_times)
         return self
 
@@ -137,8 +139,8 @@ def wrap(
     latent : str, optional
         Name (as in ``module.named_modules()``) of the network's last layer: its input, flattened
         to (B, n_latent), is the latent. ``"output"``: the module's output is the latent. None:
-        ``module.forward_features(x)`` if there is one, else the input of the last linear or
-        convolution layer.
+        ``module.forward_features(x)`` if there is one; else the input of ``final_layer`` or of a
+        last linear layer after others; else the output.
     n_channels, n_times : int, optional
         Shape of a trial. If given, `n_latent` is found at once (in evaluation mode, without a
         change to running statistics or to the state of the random generators).
@@ -165,17 +167,7 @@ def wrap(
             f"nn.Sequential(module): its {OUTPUT!r} is the output, and '0.{OUTPUT}' the layer."
         )
     if latent is None and not callable(getattr(module, "forward_features", None)):
-        heads = [
-            name
-            for name, m in module.named_modules()
-            if name and isinstance(m, (nn.Linear, _ConvNd))
-        ]
-        if not heads:
-            raise SettingError(
-                f"Cannot tell what the latent of this {type(module).__name__} is: it has no "
-                f"forward_features method and no linear or convolution layer. {_NAME_ANOTHER}"
-            )
-        latent = heads[-1]
+        latent = _last_layer(module)
     if latent not in (None, OUTPUT, *names):
         near = get_close_matches(str(latent), names, n=5, cutoff=0.4) or names
         raise SettingError(
@@ -187,11 +179,36 @@ def wrap(
     return encoder
 
 
+def latent_source(encoder: nn.Module) -> str:
+    """Say in words what the latent of an encoder is."""
+    return encoder.source if isinstance(encoder, LatentOf) else "the output of the encoder"
+
+
+def _last_layer(module: nn.Module) -> str:
+    """Find the classification layer of a network by its name or place; "output" without one."""
+    layers: list[tuple[str, nn.Module]] = [*module.named_modules()][1:]
+    final = [name for name, _ in layers if name.rpartition(".")[2] == "final_layer"]
+    if final:
+        return final[-1]
+    weighted = [
+        (name, layer)
+        for name, layer in layers
+        # Weights of a parametrized layer lie in parts of it, which are never called.
+        if ".parametrizations." not in f"{name}."
+        and (isinstance(layer, nn.Linear) or any(True for _ in layer.parameters(recurse=False)))
+    ]
+    if len(weighted) > 1 and isinstance(weighted[-1][1], nn.Linear):
+        return weighted[-1][0]
+    return OUTPUT
+
+
 def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
-    """Find the length of an encoder's latent by encoding two trials of zeros, (2, C, T)."""
+    """Find the length of an encoder's latent by encoding two trials of noise, (2, C, T)."""
     tensors = (*encoder.parameters(), *encoder.buffers())
     like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
-    x = torch.zeros(2, n_channels, n_times, dtype=like.dtype, device=like.device)
+    # From a generator of its own, so that the seeds of the caller's stay what they are.
+    noise = torch.randn(2, n_channels, n_times, generator=torch.Generator().manual_seed(0))
+    x = noise.to(like.dtype).to(like.device)
     cuda = sorted({t.device.index for t in tensors if t.device.type == "cuda"})
     with _evaluating(encoder), torch.random.fork_rng(cuda), torch.no_grad():
         try:
@@ -208,6 +225,11 @@ def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
         raise SettingError(
             f"An encoder must turn 2 trials into a tensor of real numbers (2, n_latent), but this "
             f"{type(encoder).__name__} gave {shape}."
+        )
+    if z.shape == x.flatten(1).shape and torch.equal(z, x.flatten(1)):
+        raise SettingError(
+            f"The latent of this {type(encoder).__name__} would be the raw signal itself "
+            f"({latent_source(encoder)}), so no encoder would be trained. {_NAME_ANOTHER}"
         )
     return z.shape[1]
 

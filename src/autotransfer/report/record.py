@@ -7,6 +7,7 @@ themselves are not needed.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,8 @@ class Record:
         What ``results.json`` holds; None unless the run is complete.
     methods : tuple of Method
         Every setting tried, the cross-validated ones first, each part in the order of its plan.
+    nested : dict of str to float
+        Test score of each person under the choice made without that person's score.
     focus : Method or None
         What curves and confusion matrix are of: the chosen one, or the baseline while nothing is
         chosen.
@@ -130,6 +133,7 @@ class Record:
     status: RunStatus
     results: dict[str, Any] | None
     methods: tuple[Method, ...] = ()
+    nested: dict[str, float] = field(default_factory=dict)
     focus: Method | None = None
     confusion: npt.NDArray[np.int64] | None = None
     curves: tuple[dict[str, Any], ...] = ()
@@ -226,14 +230,17 @@ def gather(folder: Path, storage: str | None = None) -> Record:
                     trials[entry.trial] = scores_of(entry)
                 elif stage == "portrait":
                     portraits.append(_portrait(entry))
+        names = _unique_names(run["about"]["subject_names"])
+        methods = [_with_names(method, names) for method in _methods(trials, planned)]
         record = Record(
             folder.resolve().name,
             run["definition"],
             run["about"],
             status,
             results,
-            tuple(_methods(trials, planned)),
-            portraits=tuple(portraits),
+            tuple(methods),
+            nested=_renamed({} if results is None else results["nested_subjects"], names),
+            portraits=tuple(_portrait_names(portrait, names) for portrait in portraits),
             failures=tuple(failures),
             counts=counts,
             seconds=seconds,
@@ -271,6 +278,31 @@ def _methods(trials: dict[Trial, TrialScores], planned: list[Trial] | None) -> l
         last = max(trial.epochs for trial in plan)
         methods.append(_method(setting, False, [t for t in plan if t.epochs == last], trials))
     return methods
+
+
+def _unique_names(names: dict[str, str]) -> dict[str, str]:
+    """Names of subjects by id; the id stands beside a name that several have."""
+    often = Counter(names.values())
+    return {key: name if often[name] == 1 else f"{name} ({key})" for key, name in names.items()}
+
+
+def _renamed(scores: dict[str, float], names: dict[str, str]) -> dict[str, float]:
+    return {names.get(person, person): value for person, value in scores.items()}
+
+
+def _with_names(method: Method, names: dict[str, str]) -> Method:
+    return replace(
+        method,
+        validation=_renamed(method.validation, names),
+        test=_renamed(method.test, names),
+        adapted=_renamed(method.adapted, names),
+    )
+
+
+def _portrait_names(portrait: Portrait, names: dict[str, str]) -> Portrait:
+    people = [names.get(person, person) for person in portrait.points.get("subject", ())]
+    points = {**portrait.points, "subject": people} if portrait.points else {}
+    return replace(portrait, points=points)
 
 
 def _method(

@@ -83,7 +83,7 @@ def python(record: Record) -> str:
             "auto = at.AutoTransfer(",
             *lines,
             ")",
-            "auto.fit(data.X, data.y, subject=data.subject)  # the data with the fingerprint above",
+            "auto.fit(data)  # the SubjectDataset with the fingerprint above",
             "auto.report()",
         ]
     )

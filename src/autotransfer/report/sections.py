@@ -69,7 +69,7 @@ def facts(record: Record, assets: str | None) -> dict[str, str]:
     assets : str or None
         Name of the folder with pictures and tables as files, if there is one.
     """
-    about, definition = record.about, record.definition
+    about = record.about
     trials, channels, samples = about["shape"]
     programs = ("autotransfer", "torch", "numpy", "python")
     counts = ", ".join(f"{n} in {stage}" for stage, n in record.counts.items() if n)
@@ -79,10 +79,7 @@ def facts(record: Record, assets: str | None) -> dict[str, str]:
         "Classes": join_some(about["classes"], 60),
         "Begun": about["begun"].replace("T", " ").replace("Z", " UTC"),
         "Versions": ", ".join(f"{name} {about[name]}" for name in programs),
-        "Seeds": f"random_state {definition['seed']}; "
-        f"{count(definition['n_seeds'], 'repetition')} of the cross-validation",
-        "Folds": f"{definition['n_folds']} folds of people; "
-        f"at most {definition['max_epochs']} epochs",
+        **_done(record),
         "Search": _search(record),
         "Trials on record": f"{counts or 'none'}; {len(record.failures) or 'none'} failed",
         "Time of computing": f"{hours(record.seconds)} (sum over all trainings)",
@@ -95,6 +92,27 @@ def facts(record: Record, assets: str | None) -> dict[str, str]:
     return facts
 
 
+def _done(record: Record) -> dict[str, str]:
+    """Say what was done; of a run that goes on, what was asked for, which a budget may cut."""
+    definition = record.definition
+    seed = f"random_state {definition['seed']}"
+    if record.results is None:
+        return {
+            "Asked for": f"{seed}; {count(definition['n_seeds'], 'repetition')} of the "
+            f"cross-validation on {definition['n_folds']} folds, at most "
+            f"{definition['max_epochs']} epochs"
+            + ("" if definition["budget"] is None else "; the budget may allow less")
+        }
+    plan, in_a_fold = record.results["plan"], record.results["people_in_a_fold"]
+    numbers = {side: " or ".join(map(str, n)) for side, n in in_a_fold.items()}
+    return {
+        "Seeds": f"{seed}; {count(plan['n_seeds'], 'repetition')} of the cross-validation",
+        "Folds": f"{plan['n_folds']} folds; in each, {numbers['train']} people train, "
+        f"{numbers['validation']} validate, {numbers['test']} test",
+        "Epochs": f"at most {plan['rungs'][-1]} in the cross-validation",
+    }
+
+
 def _search(record: Record) -> str:
     definition, space = record.definition, record.definition["space"]
     words = f"{definition['strategy']} over {', '.join(space['measures'])}"
@@ -103,7 +121,8 @@ def _search(record: Record) -> str:
         words += ", with pruning"
     if definition["budget"] is not None:
         words += f"; budget {hours(definition['budget'])}"
-    return words + f"; the best {definition['keep']} of each measure are cross-validated"
+    keep = definition["keep"] if record.results is None else record.results["plan"]["keep"]
+    return words + f"; the best {keep} of each measure are cross-validated"
 
 
 def search_folds(record: Record) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from autotransfer.report.formatting import interval, p_value, people, percent, points
 from autotransfer.report.record import Method, Record
 from autotransfer.report.statistics import Paired, bootstrap_mean, paired
+from autotransfer.search.results import cut_short
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.tasks import ADAPTED_TO
 from autotransfer.training.progress import duration
@@ -78,12 +79,15 @@ def answer(record: Record) -> Answer:
             f"{STUDY_ONLY}. The rule 'oracle' looked at the very scores shown here, so they are "
             "better than anything a new group of people would give."
         )
-    change = None if chosen is baseline else paired(chosen.test, baseline.test)
+    assert record.results is not None
+    if cut_short(record.results):
+        warnings.append(f"{cut_short(record.results)}.")
+    change = None if chosen is baseline else paired(record.nested or chosen.test, baseline.test)
     if change is None:
         return _uncensored(record, baseline, tuple(warnings))
     mark = f" ({STUDY_ONLY.lower()})" if record.for_study_only else ""
     tiles = (
-        Tile("With the chosen censor", percent(_mean(chosen)), chosen.name + mark),
+        _expected(record, chosen),
         Tile("Without censoring", percent(_mean(baseline)), _chance(record)),
         Tile(
             "Difference",
@@ -97,23 +101,25 @@ def answer(record: Record) -> Answer:
         ),
     )
     paragraphs = (
-        f"The chosen method is {chosen.name}{mark}: {_explain(chosen.setting)}. On people it had "
-        f"never seen it recognised {percent(_mean(chosen))} of the trials, every class counting "
-        f"the same (balanced accuracy{_guessing(record)}). The same model without censoring "
-        f"recognised {percent(_mean(baseline))}.",
+        f"The chosen method is {chosen.name}{mark}: {_explain(chosen.setting)}. Of a person it has "
+        f"never seen, expect it to recognise {percent(_expectation(record, chosen))} of the "
+        f"trials, every class counting the same (balanced accuracy{_guessing(record)}). The same "
+        f"model without censoring recognised {percent(_mean(baseline))}.",
+        _beside(record, chosen),
         f"The difference is {points(change.difference.value)} percentage points, with a 95 % "
         f"interval from {interval(change.difference)} (bootstrap over {people(change.n)}). "
         f"{_gained(change)} {_test(change)}",
-        _how_chosen(record, chosen),
+        _how_chosen(record),
         *_adapted(chosen),
     )
     return Answer(VERDICTS[change.verdict], tiles, paragraphs, tuple(warnings))
 
 
 def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> Answer:
-    mean = bootstrap_mean(list(baseline.test.values()))
+    mean = bootstrap_mean(list((record.nested or baseline.test).values()))
     tiles = (
-        Tile("Without censoring", percent(mean.value), _chance(record)),
+        _expected(record, baseline),
+        Tile("Without censoring", percent(_mean(baseline)), _chance(record)),
         Tile(
             "95 % interval",
             f"{percent(mean.low, 0)} to {percent(mean.high, 0)}",
@@ -123,9 +129,11 @@ def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> 
     )
     paragraphs = [
         "No censor did better than the uncensored baseline in cross-validation, so the uncensored "
-        f"model is what you get. On people it had never seen it recognised {percent(mean.value)} "
-        f"of the trials, every class counting the same (balanced accuracy{_guessing(record)}).",
-        _how_chosen(record, baseline),
+        f"model is what you get. Of a person it has never seen, expect it to recognise "
+        f"{percent(mean.value)} of the trials, every class counting the same (balanced "
+        f"accuracy{_guessing(record)}).",
+        _beside(record, baseline),
+        _how_chosen(record),
         *_adapted(baseline),
     ]
     nearest = _nearest(record)
@@ -167,6 +175,30 @@ def _partial(record: Record) -> Answer:
     )
 
 
+def _expectation(record: Record, chosen: Method) -> float:
+    return float(np.mean(list((record.nested or chosen.test).values())))
+
+
+def _expected(record: Record, chosen: Method) -> Tile:
+    """Give the number to be seen first: what a new person may expect."""
+    note = "each person scored under the choice made without them"
+    if not record.nested:
+        note = chosen.name
+    return Tile("Of a new person", percent(_expectation(record, chosen)), note)
+
+
+def _beside(record: Record, chosen: Method) -> str:
+    """Say what the first number is, and the other one under its own name."""
+    if not record.nested:
+        return "There are too few people to choose without each of them."
+    return (
+        "Everybody validates once, so a choice over all people has seen a score of each of them. "
+        "The number above has not: for each person, the choice was made again without that "
+        f"person's score. The score of the final choice, {chosen.name}, over all people is "
+        f"{percent(_mean(chosen))}; it may be a little too good."
+    )
+
+
 def _mean(method: Method) -> float:
     return float(np.mean(list(method.test.values())))
 
@@ -202,7 +234,7 @@ def _test(change: Paired) -> str:
     return words + "a difference like this may well be chance."
 
 
-def _how_chosen(record: Record, chosen: Method) -> str:
+def _how_chosen(record: Record) -> str:
     assert record.results is not None
     rule = record.results["rule"]["is"]
     words = (
@@ -210,14 +242,7 @@ def _how_chosen(record: Record, chosen: Method) -> str:
         f"them, by the {rule}. No person was tested by a model that had been trained or stopped by "
         "that person's recordings."
     )
-    if record.for_study_only:
-        return words
-    return words + (
-        " The choice itself used the validation scores of the same group of people, each from a "
-        "model that had not seen them; so another group of people may gain a little less."
-        if chosen.setting.measure
-        else ""
-    )
+    return words
 
 
 def _adapted(method: Method) -> list[str]:

@@ -61,6 +61,8 @@ def people_table(record: Record) -> pd.DataFrame:
     rows = []
     for person, score in sorted(baseline.test.items(), key=lambda pair: pair[1]):
         row: dict[str, Any] = {"subject": person, "uncensored": score}
+        if person in record.nested:
+            row["chosen without this person"] = record.nested[person]
         if chosen is not None and chosen is not baseline and person in chosen.test:
             row |= {chosen.name: chosen.test[person], "difference": chosen.test[person] - score}
         rows.append(row)

@@ -154,15 +154,24 @@ def shared_of(estimator: Any, X: Any, y: Any, subject: Any) -> Shared:
     base = _classifier(estimator)
     options = base.options.check()
     problem = Problem.of(X, y, subject)
+    options = options.at_rate(problem.info.sfreq)
     seed = as_random_seed(estimator.random_state)
     given = {k: v for k, v in base.get_params(deep=False).items() if k not in _DECIDED}
+    given["sfreq"] = options.sfreq
     given["device"] = str(find_device(base.device))
     training = options.hash(problem.fingerprint, np.zeros(0, np.intp), seed)
     return Shared(problem, given, digest([PROTOCOL, training]))
 
 
 def _classifier(estimator: Any) -> CensoredClassifier:
-    return CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    classifier = CensoredClassifier() if estimator.classifier is None else estimator.classifier
+    if not isinstance(classifier, CensoredClassifier):
+        word = classifier if isinstance(classifier, str) else "eegnet"
+        raise SettingError(
+            f"classifier must be a CensoredClassifier, whose options all trials share, not "
+            f"{classifier!r}. For an encoder: classifier=CensoredClassifier(encoder={word!r})."
+        )
+    return classifier
 
 
 def run_options_of(estimator: Any, problem: Problem) -> RunOptions:

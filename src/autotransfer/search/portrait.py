@@ -82,7 +82,7 @@ def portrait(handle: Handle, trial: Trial, placebo: bool, mode: str) -> dict[str
         "map": {
             "points": _two_dimensions(latent[drawn], seed).round(4).tolist(),
             "subject": [str(s) for s in fold.subject[probed][drawn]],
-            "label": [str(problem.classes[c]) for c in problem.codes[probed][drawn]],
+            "label": [problem.class_names[c] for c in problem.codes[probed][drawn]],
         },
         "curves": curves(clf.history_),
         "best_epoch": clf.best_epoch_,

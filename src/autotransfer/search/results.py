@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from autotransfer.data.splits import Fold
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.selection import (
@@ -38,9 +39,27 @@ def candidate_table(choice: Choice, scores: list[TrialScores]) -> pd.DataFrame:
 
 
 def summary(
-    choice: Choice, scores: list[TrialScores], plan: Plan, entries: list[Entry]
+    choice: Choice,
+    scores: list[TrialScores],
+    plan: Plan,
+    entries: list[Entry],
+    folds: list[Fold],
 ) -> dict[str, Any]:
-    """Sum up a whole run, as JSON."""
+    """Sum up a whole run, as JSON.
+
+    Parameters
+    ----------
+    choice : Choice
+        What was chosen.
+    scores : list of TrialScores
+        Of the cross-validation.
+    plan : Plan
+        What was done.
+    entries : list of Entry
+        All trials.
+    folds : list of Fold
+        Of the cross-validation.
+    """
 
     def of(setting: Setting) -> dict[str, Any]:
         own = [one for one in scores if one.setting == setting]
@@ -53,13 +72,24 @@ def summary(
         }
 
     rule = lookup_rule(choice.rule)
+    own = [e for e in entries if e.state == "done" and e.trial.setting == choice.setting]
+    own = [e for e in own if (e.trial.epochs, e.trial.n_folds) == (plan.epochs, plan.n_folds)]
     return {
         "complete": True,
+        "nested": describe(choice.nested),
+        "nested_subjects": choice.nested,
+        "nested_settings": {p: str(setting) for p, setting in choice.without.items()},
         "rule": {"name": choice.rule, "is": rule.words, "for_study_only": rule.for_study_only},
         "chosen": of(choice.setting),
         "baseline": of(choice.setting.baseline),
         "censors": choice.censors,
         "plan": plan.to_json() | {"seconds": None},
+        "people_in_a_fold": {
+            side: sorted({len(fold.subjects(side)) for fold in folds})
+            for side in ("train", "validation", "test")
+        },
+        "still_falling": sum(bool(entry.result["still_falling"]) for entry in own),
+        "trainings": len(own),
         "trials": len(entries),
         "failed": [
             {"setting": str(entry.trial.setting), "id": entry.id, "error": entry.error}
@@ -73,24 +103,44 @@ def verdict(results: dict[str, Any]) -> str:
     """Say in two or three sentences what came of it."""
     chosen, baseline = results["chosen"], results["baseline"]
     mark = " (chosen by TEST scores: for study only)" if results["rule"]["for_study_only"] else ""
+    sentences = []
+    if results["nested"]["mean"] is not None:
+        sentences.append(
+            f"Expect {_score(results['nested'])} of a new person: each person was tested by a "
+            "model that had never seen them, and chosen without their score"
+        )
     if not results["censors"]:
-        words = (
+        sentences.append(
             "No censor did better than the uncensored baseline in cross-validation, so that is "
-            f"what you get: {_score(baseline)} on unseen subjects"
+            f"what you get: {_score(baseline['test'])} over all people"
         )
     else:
-        words = (
-            f"Chosen: {chosen['name']}{mark}: {_score(chosen)} on unseen subjects, against "
-            f"{_score(baseline)} uncensored"
+        sentences.append(
+            f"Chosen: {chosen['name']}{mark}, which over all people has {_score(chosen['test'])}, "
+            f"against {_score(baseline['test'])} uncensored"
         )
-    if chosen.get("adapted", {}).get("mean") is not None:
-        words += f". Adapted to each of them without labels: {_score(chosen, 'adapted')}"
-    failed = len(results["failed"])
-    return words + (f". {failed} trials failed." if failed else ".")
+    if chosen["adapted"]["mean"] is not None:
+        sentences.append(f"Adapted to each of them without labels: {_score(chosen['adapted'])}")
+    if cut_short(results):
+        sentences.append(cut_short(results))
+    if results["failed"]:
+        sentences.append(f"{len(results['failed'])} trials failed")
+    return ". ".join(sentences) + "."
 
 
-def _score(one: dict[str, Any], side: str = "test") -> str:
-    spread = one[side]
+def cut_short(results: dict[str, Any]) -> str:
+    """Say that trainings ended too early, if most of them did; "" otherwise."""
+    falling, trainings = results["still_falling"], results["trainings"]
+    if not trainings or 2 * falling <= trainings:
+        return ""
+    return (
+        f"Training ended too early: in {falling} of {trainings} trainings the validation loss was "
+        f"still falling after {results['plan']['rungs'][-1]} epochs. A larger budget or more "
+        "max_epochs would probably give a better model"
+    )
+
+
+def _score(spread: dict[str, Any]) -> str:
     if spread["mean"] is None:
         return "no score"
     return f"balanced accuracy {spread['mean']:.3f} (lower quartile {spread['lower_quartile']:.3f})"

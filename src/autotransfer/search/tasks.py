@@ -66,6 +66,7 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
         "adapted": adapted(clf, problem, fold),
         "epochs": len(clf.history_),
         "best_epoch": clf.best_epoch_,
+        "still_falling": still_falling(clf.history_),
         "curves": curves(clf.history_),
         "warnings": sorted(set(names)),
         "seconds": time.perf_counter() - start,
@@ -152,6 +153,24 @@ def curves(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
         for name in names
         if name not in ("epoch", "seconds")
     }
+
+
+def still_falling(history: list[dict[str, float]]) -> bool:
+    """Tell whether the validation loss was still falling when training ended.
+
+    That is, whether it is lower by 1 % or more in the last fifth of the epochs than in the fifth
+    before it.
+
+    Examples
+    --------
+    >>> still_falling([{"validation_loss": 1 / epoch} for epoch in range(1, 11)])
+    True
+    """
+    losses = [entry["validation_loss"] for entry in history if "validation_loss" in entry]
+    part = max(1, len(losses) // 5)
+    if len(losses) < 2 * part:
+        return False
+    return float(np.mean(losses[-part:])) < 0.99 * float(np.mean(losses[-2 * part : -part]))
 
 
 def refit(handle: Handle, trial: Trial) -> dict[str, Any]:

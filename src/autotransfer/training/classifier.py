@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,17 +15,29 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.info import Recording, SignalInfo, amplitude, normalisation_doubt, warn_far
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, TrialArray
-from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
+from autotransfer.data.validate import (
+    as_count,
+    as_labels,
+    as_names,
+    as_sampling_rate,
+    as_trials,
+    as_weights,
+)
 from autotransfer.encoder.registry import make_encoder
+from autotransfer.encoder.wrap import latent_source
 from autotransfer.errors import (
     ChannelMismatchError,
+    DataWarning,
     KernelLengthWarning,
     LabelError,
     ModelFolderError,
+    SettingError,
     ShapeError,
     SubjectError,
     join_some,
@@ -34,6 +47,7 @@ from autotransfer.training.adapt import PRIOR, adapted
 from autotransfer.training.fit import fit_fold
 from autotransfer.training.log import TrainingLog, log_folder
 from autotransfer.training.loop import Progress
+from autotransfer.training.model_card import model_facts
 from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network, encode_trials
 from autotransfer.training.options import TrainingOptions, as_random_seed, versions
@@ -123,6 +137,10 @@ class CensoredClassifier(SignalEstimator):
     ----------
     classes_ : array of shape (n_classes,)
         Labels, sorted.
+    class_names_ : list of str
+        What the classes are called, in the order of ``classes_``.
+    info_ : SignalInfo
+        Channel names, sampling rate and unit of the training signals, as far as known.
     network_ : Network
         The trained network.
     history_ : list of dict
@@ -184,13 +202,14 @@ class CensoredClassifier(SignalEstimator):
         self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
         self.log, self.memory_budget, self.verbose = log, memory_budget, verbose
 
-    def fit(self, X: Any, y: Any, subject: Any = None) -> Self:
-        """Train on the trials of many people.
+    def fit(self, X: Any, y: Any = None, subject: Any = None, **unknown: Any) -> Self:
+        """Train on the trials of many people: ``fit(data)`` or ``fit(X, y, subject=ids)``.
 
         Parameters
         ----------
-        X : array or TrialArray of shape (n_trials, n_channels, n_times)
-            Signals; memory maps stay on disk.
+        X : SubjectDataset, array or TrialArray of shape (n_trials, n_channels, n_times)
+            A data set, which holds all that `fit` needs and names of channels, classes and people
+            that the model keeps; or signals (memory maps stay on disk).
         y : array of shape (n_trials,)
             Task labels.
         subject : array of shape (n_trials,)
@@ -202,8 +221,10 @@ class CensoredClassifier(SignalEstimator):
         CensoredClassifier
             Itself.
         """
+        refuse_unknown("fit", unknown)
         self.options.check()
         problem = Problem.of(X, y, subject)
+        warn_doubts(problem, self.normalise)
         if self.validation is not None and len(np.unique(problem.subject)) < 2:
             raise SubjectError(
                 f"All trials come from one subject ({problem.subject[0]!r}): there is nobody to "
@@ -228,8 +249,9 @@ class CensoredClassifier(SignalEstimator):
         problem, fold, seed
             As for `autotransfer.training.fit.fit_fold`.
         """
-        options = self.options
-        self.classes_ = problem.classes
+        options = self.options.at_rate(problem.info.sfreq)
+        self.classes_, self.class_names_ = problem.classes, list(problem.class_names)
+        self.info_ = replace(problem.info, sfreq=as_sampling_rate(options.sfreq))
         training_hash = options.hash(problem.fingerprint, fold.validation, seed)
         with TrainingLog(log_folder(options, training_hash)) as log:
             self._keep(fit_fold(options, problem, fold, seed, log), problem, fold, seed)
@@ -243,6 +265,7 @@ class CensoredClassifier(SignalEstimator):
         network, normaliser, progress = fitted
         self.network_, self.normaliser_ = network, normaliser
         _, self.n_channels_, self.n_times_ = problem.X.shape
+        self.amplitude_: float | None = amplitude(problem.X.take(fold.train))
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch
         self.training_subjects_ = fold.subjects("train")
         self.validation_subjects_ = fold.subjects("validation")
@@ -272,9 +295,16 @@ class CensoredClassifier(SignalEstimator):
         return self.options.batch_shape(n_classes)
 
     def _signals(self, X: Any) -> TrialArray:
-        """Check signals to be predicted."""
+        """Check signals to be predicted against all that the model knows of its own."""
         check_is_fitted(self, "network_")
-        trials = as_trials(X)
+        known = isinstance(X, SubjectDataset | Recording)
+        trials = self.info_.match(X.trials, X.info) if known else X
+        trials = self._fitting(as_trials(trials))
+        warn_far(trials, self.amplitude_, self.info_.unit)
+        return trials
+
+    def _fitting(self, trials: TrialArray) -> TrialArray:
+        """Refuse trials of another shape than those of training."""
         _, channels, times = trials.shape
         if channels != self.n_channels_:
             raise ChannelMismatchError(
@@ -303,16 +333,33 @@ class CensoredClassifier(SignalEstimator):
         return probabilities
 
     def predict_codes(self, X: Any) -> Array:
-        """Predict the class number of each trial: positions in ``classes_``."""
-        codes: Array = self._encode(self._signals(X), logits=True).argmax(1)
+        """Predict the class number of each trial: positions in ``classes_``.
+
+        For those who have checked their trials: only the shape is.
+        """
+        check_is_fitted(self, "network_")
+        codes: Array = self._encode(self._fitting(as_trials(X)), logits=True).argmax(1)
         return codes
 
     def predict(self, X: Any) -> Array:
-        """Predict the label of each trial. No calibration and no subject id is needed."""
-        codes = self.predict_codes(X)  # says so if nothing was fitted
-        return self.classes_[codes]
+        """Predict the label of each trial. No calibration and no subject id is needed.
 
-    def adapt(self, X: Any, *, prior: int = PRIOR) -> Self:
+        Parameters
+        ----------
+        X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
+            Signals. Of a data set, channels are found by name and the sampling rate is compared
+            with that of training; its labels are not looked at.
+
+        Returns
+        -------
+        array of shape (n_trials,)
+            Labels as in ``classes_``; their names are ``class_names_``.
+        """
+        logits = self._encode(self._signals(X), logits=True)
+        labels: Array = self.classes_[logits.argmax(1)]
+        return labels
+
+    def adapt(self, X: Any, y: Any = None, *, prior: int = PRIOR) -> Self:
         """Make a model for one new person from some of their trials, without labels.
 
         Takes the statistics of every batch norm from these trials; all else stays. Where people
@@ -320,8 +367,10 @@ class CensoredClassifier(SignalEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_trials, n_channels, n_times)
+        X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
             Trials of one person, with all classes about as often as they will come later.
+        y : None
+            Labels are not used, and refused, so that nobody believes they were.
         prior : int
             Trials that the statistics of training count for. Without it (0), fewer than about 16
             trials do more harm than good.
@@ -335,6 +384,16 @@ class CensoredClassifier(SignalEstimator):
         --------
         autotransfer.training.adapt.adapted : The formula, and its sources.
         """
+        if y is not None:
+            raise SettingError(
+                "adapt uses trials without labels and would not look at y. Leave it out: adapt(X)."
+            )
+        if isinstance(X, SubjectDataset) and len(X.subject_ids) > 1:
+            raise SubjectError(
+                f"adapt makes a model for one person, but these trials are of "
+                f"{join_some(X.subject_names)}. Adapt to each of them: "
+                "adapt(data.select(subjects=[one]))."
+            )
         trials = self._signals(X)
         personal = copy(self)
         personal.network_ = adapted(
@@ -343,9 +402,11 @@ class CensoredClassifier(SignalEstimator):
         personal.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
         return personal
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Balanced accuracy: the mean over classes of the share recognised."""
         predicted = self.predict(X)
+        if y is None and isinstance(X, SubjectDataset):
+            y = X.y
         y = as_labels(y, "y", len(predicted))
         text = [labels.dtype.kind in "US" for labels in (y, self.classes_)]
         if text[0] != text[1]:
@@ -373,6 +434,16 @@ class CensoredClassifier(SignalEstimator):
         Path
             The folder.
         """
+        target = model_folder.as_path(path)
+        model_folder.write_model(target, self._documents(), self.network_.state_dict(), overwrite)
+        return target
+
+    def describe(self) -> str:
+        """Say in words what the model takes, what it gives, and how it was made."""
+        return "\n".join(model_facts(self._documents()))
+
+    def _documents(self) -> dict[str, Any]:
+        """Everything of a model folder but the weights, as JSON can hold it."""
         check_is_fitted(self, "network_")
         model = {
             "measure": getattr(self.measure, "__name__", self.measure),
@@ -384,18 +455,18 @@ class CensoredClassifier(SignalEstimator):
             "n_channels": self.n_channels_,
             "n_times": self.n_times_,
             "n_latent": self.network_.n_latent,
+            "latent": latent_source(self.network_.encoder),
+            "signals": {**self.info_.to_json(), "amplitude": self.amplitude_},
+            "class_names": self.class_names_,
             "history": self.history_,
             "best_epoch": self.best_epoch_,
         }
-        documents = {
+        return {
             "model": model,
             "labels": model_folder.labels_to_json(self.classes_),
             "normalisation": self.normaliser_.state(),
             "provenance": self.provenance_,
         }
-        target = model_folder.as_path(path)
-        model_folder.write_model(target, documents, self.network_.state_dict(), overwrite)
-        return target
 
     def export_onnx(self, path: str | os.PathLike[str], *, opset: int | None = None) -> Path:
         """Write an ONNX model: raw signals (B, C, T) to ``probabilities`` and ``latent``.
@@ -441,6 +512,36 @@ def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> 
     return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
+def warn_doubts(problem: Problem, normalise: str) -> None:
+    """Warn of a normalisation that does not suit the signals."""
+    doubt = normalisation_doubt(problem.info.channels, normalise)
+    if doubt:
+        warnings.warn(doubt, DataWarning, stacklevel=3)
+
+
+def refuse_unknown(method: str, unknown: dict[str, Any]) -> None:
+    """Refuse arguments that a method does not have; scikit-learn's groups are subjects here."""
+    if "groups" in unknown:
+        raise SettingError(
+            f"Here the people are called subject, and not groups: {method}(X, y, subject=groups)."
+        )
+    if unknown:
+        raise SettingError(
+            f"{method} takes X, y and subject, and not {join_some(list(unknown))}. Options belong "
+            "to the estimator."
+        )
+
+
+def _name_things(classifier: Any, model: dict[str, Any]) -> None:
+    """Give a model the names of its classes and what it knows of its signals."""
+    signals = model.get("signals") or {}
+    classifier.info_ = SignalInfo.from_json(signals, classifier.n_channels_)
+    usual = signals.get("amplitude")
+    classifier.amplitude_ = None if usual is None else float(usual)
+    names = model.get("class_names")
+    classifier.class_names_ = as_names(names, classifier.classes_, "class_names")
+
+
 def _rebuild(
     cls: Any, documents: dict[str, Any], tensors: dict[str, Tensor], encoder: Any = None
 ) -> Any:
@@ -479,6 +580,7 @@ def _rebuild(
             )
         network = Network(module, len(classifier.classes_))
         network.load_state_dict(tensors)
+        _name_things(classifier, model)
         classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
         classifier.normaliser_.transform(
             np.zeros((1, *shape), np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.data.validate import as_sampling_rate
 from autotransfer.encoder.registry import make_encoder
+from autotransfer.encoder.wrap import LatentOf, latent_source
 from autotransfer.errors import LabelError, join_some
 from autotransfer.training.feed import Feed
 from autotransfer.training.log import TrainingLog
@@ -22,6 +25,8 @@ from autotransfer.training.loop import LoopOptions, Progress, class_weights, tra
 from autotransfer.training.network import Network
 from autotransfer.training.options import TrainingOptions, find_device
 from autotransfer.training.penalty import Penalty, warn_small_cells
+
+_log = logging.getLogger(__name__)
 
 
 def fit_fold(
@@ -70,6 +75,10 @@ def fit_fold(
         sfreq = as_sampling_rate(options.sfreq)
         encoder = make_encoder(options.encoder, channels, times, sfreq, options.encoder_options)
         network = Network(encoder, len(classes)).to(device)
+        _log.info("The latent is %s: %d numbers.", latent_source(encoder), network.n_latent)
+        if options.verbose and isinstance(encoder, LatentOf):
+            latent = f"the latent is {encoder.source}: {network.n_latent} numbers"
+            print(f"autotransfer: {latent}", file=sys.stderr)
         penalty = _penalty(options, network, problem, fold)
     normaliser = Normaliser(options.normalise).fit(X, fold.train)
     used = np.union1d(fold.train, fold.validation)

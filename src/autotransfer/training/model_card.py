@@ -17,10 +17,7 @@ TAGS = ("autotransfer", "biosignals", "subject-transfer")
 
 def model_card(documents: dict[str, Any]) -> str:
     """Write the card of a model, Markdown with a YAML header, from the documents of its folder."""
-    model, about = documents["model"], documents["provenance"]
-    options = model["parameters"]
-    classes = [str(value) for value in documents["labels"]["values"]]
-    rate = options.get("sfreq")
+    about = documents["provenance"]
     lines = [
         "---",
         "library_name: autotransfer",
@@ -30,19 +27,7 @@ def model_card(documents: dict[str, Any]) -> str:
         "",
         "# A classifier of biosignals for people it has never seen",
         "",
-        f"- Input: trials of {model['n_channels']} channels x {model['n_times']} time points"
-        + (f" at {rate:g} Hz" if rate else "")
-        + f", normalised by {documents['normalisation']['kind']!r}.",
-        f"- Output: one of {len(classes)} classes: {', '.join(map(_escaped, classes))}.",
-        f"- Encoder: {model['encoder'] or 'one of its own, whose code is not in this folder'}, "
-        f"{model['n_latent']} numbers in the latent.",
-        f"- Censoring: {_censoring(model)}.",
-        f"- Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
-        f"{about.get('epochs', '?')} epochs; "
-        f"{_count(about.get('validation_subjects', ()), 'other')} {_part(options)}; "
-        f"{about.get('n_trials', '?')} trials in all.",
-        *_adapted(about),
-        *_scores(about.get("scores") or {}, options),
+        *(f"- {fact}" for fact in model_facts(documents)),
         "",
         "## Use",
         "",
@@ -59,6 +44,34 @@ def model_card(documents: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def model_facts(documents: dict[str, Any]) -> list[str]:
+    """Say what a model takes, what it gives and how it was made, a sentence or two each."""
+    model, about = documents["model"], documents["provenance"]
+    options, signals = model["parameters"], model.get("signals") or {}
+    classes = model.get("class_names") or [str(v) for v in documents["labels"]["values"]]
+    rate = signals.get("sfreq") or options.get("sfreq")
+    channels = signals.get("channels")
+    unit = f" {signals['unit']}" if signals.get("unit") else ""
+    usual = signals.get("amplitude")
+    return [
+        f"Input: trials of {model['n_channels']} channels x {model['n_times']} time points"
+        + (f" at {rate:g} Hz" if rate else "")
+        + f", normalised by {documents['normalisation']['kind']!r}.",
+        *([f"Channels: {', '.join(map(_escaped, channels))}."] if channels else []),
+        *([f"Amplitude of the training signals: {usual:.3g}{unit}."] if usual else []),
+        f"Output: one of {len(classes)} classes: {', '.join(map(_escaped, classes))}.",
+        f"Encoder: {model['encoder'] or 'one of its own, whose code is not in this folder'}; the "
+        f"latent is {model.get('latent') or 'its output'}, {model['n_latent']} numbers.",
+        f"Censoring: {_censoring(model)}.",
+        f"Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
+        f"{about.get('epochs', '?')} epochs; "
+        f"{_count(about.get('validation_subjects', ()), 'other')} {_part(options)}; "
+        f"{about.get('n_trials', '?')} trials in all.",
+        *_adapted(about),
+        *_scores(about.get("scores") or {}, options),
+    ]
 
 
 def _censoring(model: dict[str, Any]) -> str:
@@ -79,7 +92,7 @@ def _adapted(about: dict[str, Any]) -> list[str]:
     if "adapted" not in about:
         return []
     trials = _count(range(about["adapted"]["n_trials"]), "trial")
-    return [f"- Adapted to one person by {trials} of theirs, without labels. Not for anybody else."]
+    return [f"Adapted to one person by {trials} of theirs, without labels. Not for anybody else."]
 
 
 def _scores(scores: dict[str, float], options: dict[str, Any]) -> list[str]:
@@ -89,7 +102,7 @@ def _scores(scores: dict[str, float], options: dict[str, Any]) -> list[str]:
     part = _part(options)
     why = "the stopping point was" if part != "validated" else "settings may have been"
     return [
-        f"- Balanced accuracy on the subjects that {part}: {value:.3f}. This is not a test: {why} "
+        f"Balanced accuracy on the subjects that {part}: {value:.3f}. This is not a test: {why} "
         "chosen by it. Test the model on people of your own."
     ]
 

@@ -9,7 +9,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,8 +26,8 @@ from autotransfer.censoring.registry import (
     make_censor,
 )
 from autotransfer.data.normalise import lookup_normaliser
-from autotransfer.data.validate import as_count, as_seed
-from autotransfer.errors import SettingError
+from autotransfer.data.validate import as_count, as_sampling_rate, as_seed
+from autotransfer.errors import SamplingRateError, SettingError
 from autotransfer.training.log import check_log
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -114,6 +114,18 @@ class TrainingOptions:
         if not isinstance(self.verbose, int | np.bool):
             raise SettingError(f"verbose must be True or False, not {self.verbose!r}.")
         find_device(self.device)
+        as_sampling_rate(self.sfreq)
+        return self
+
+    def at_rate(self, sfreq: float | None) -> Self:
+        """Take the sampling rate that the data say they have; it must not be another one."""
+        if sfreq is None or self.sfreq is None:
+            return self if sfreq is None else replace(self, sfreq=sfreq)
+        if not math.isclose(float(self.sfreq), sfreq, rel_tol=1e-3):
+            raise SamplingRateError(
+                f"sfreq={self.sfreq}, but the data say that they are sampled at {sfreq:g} Hz. "
+                "Leave sfreq out, or correct the rate of the data."
+            )
         return self
 
     @property

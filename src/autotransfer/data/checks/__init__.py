@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autotransfer.data.checks.axes import axis_findings, normalisation_findings
 from autotransfer.data.checks.copies import CopyWatch
 from autotransfer.data.checks.findings import Report
 from autotransfer.data.checks.labels import LabelWatch
@@ -13,13 +14,13 @@ from autotransfer.errors import DataError, SettingError
 CHECK_CHUNK_BYTES = 8 * 2**20  # all watchers look at a block while it is near the processor
 
 
-def check(data: SubjectDataset, n_min: int = 4) -> Report:
+def check(data: SubjectDataset, n_min: int = 4, normalise: str | None = None) -> Report:
     """Check labels and signals; the signals are read once, in blocks.
 
     Errors: NaN or infinite values; fewer than 2 subjects or classes; a class of one subject only;
     trials or windows that stand under two subjects. Warnings: flat and clipped channels, flat
     trials, channels that give the class away, equal trials of a subject, recording ids under two
-    subjects, subjects that lack a class, small (subject, class) cells.
+    subjects, subjects that lack a class, small (subject, class) cells, axes that look swapped.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ def check(data: SubjectDataset, n_min: int = 4) -> Report:
         Labelled trials, in memory or memory-mapped.
     n_min : int
         Trials that a (subject, class) cell needs for conditional censoring.
+    normalise : str, optional
+        How signals will be normalised, if it shall be said whether that suits them.
 
     Returns
     -------
@@ -56,6 +59,7 @@ or the recording was interrupted; normalised, such a channel is zeros.
     if n_min < 1:
         raise SettingError(f"n_min must be at least 1, not {n_min}.")
     findings = list(study_findings(data, n_min))
+    findings += [*axis_findings(data), *normalisation_findings(data, normalise)]
     watchers = (RangeWatch(data), LabelWatch(data), CopyWatch(data))
     for start, block in data.trials.chunks(CHECK_CHUNK_BYTES):
         for watcher in watchers:

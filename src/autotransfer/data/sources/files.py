@@ -111,7 +111,11 @@ def stored_form(trials: TrialArray) -> tuple[TrialArray, npt.DTypeLike, float | 
     (dtype('int16'), 0.5)
     """
     if np.can_cast(trials.base.dtype, np.int16):
-        return TrialArray(trials.base, trials.index, None), np.dtype("<i2"), trials.scale
+        return (
+            TrialArray(trials.base, trials.index, None, trials.channels),
+            np.dtype("<i2"),
+            trials.scale,
+        )
     return trials, np.dtype("<f4"), None
 
 

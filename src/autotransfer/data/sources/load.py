@@ -16,7 +16,7 @@ from autotransfer.data.sources.moabb import from_moabb
 from autotransfer.data.sources.moabb_name import from_moabb_name
 from autotransfer.data.sources.npz import read_npz
 from autotransfer.data.sources.store_format import DESCRIPTION, read_store
-from autotransfer.errors import SettingError, SourceError, join_some
+from autotransfer.errors import MissingSubjectError, SettingError, SourceError, join_some
 from autotransfer.registry import lookup
 
 LOADABLE = (
@@ -34,7 +34,7 @@ _BY_NAME: dict[str, tuple[Callable[..., SubjectDataset], tuple[str, ...]]] = {
 }
 
 _ARRAYS = ("X", "y", "subject")
-_KNOWN = (*_ARRAYS, "session", "recording", "sfreq", "channels", "classes", "subjects")
+_KNOWN = (*_ARRAYS, "session", "recording", "sfreq", "channels", "unit", "classes", "subjects")
 _MNE = "Read it with MNE, cut it into epochs and hand over the epochs: load([epochs, ...])."
 _PICKLE = (
     "Reading a pickle can execute any code that somebody put into it, so it is refused. In the "
@@ -111,6 +111,11 @@ def load(source: Any, **options: Any) -> SubjectDataset:
         return _load_arrays(dict(source), options)
     if isinstance(source, (tuple, list)) and len(source) == 3:
         return _load_arrays(dict(zip(_ARRAYS, source, strict=True)), options)
+    if isinstance(source, tuple) and len(source) == 2:
+        raise MissingSubjectError(
+            "(X, y) does not say who each trial comes from, which is what transfer between people "
+            "is about. Give three arrays: load((X, y, subject)), with one id for each trial."
+        )
     raise SourceError(f"A {type(source).__name__} cannot be loaded. {LOADABLE}")
 
 

@@ -29,6 +29,9 @@ DATA_TYPES = {"eeg", "csd", "mag", "grad", "ecog", "seeg", "dbs"}
 """Channel types used unless channels are named: no EOG, ECG, stimulus channels and the like."""
 
 
+_VOLT_TYPES = {"eeg", "ecog", "seeg", "dbs", "emg", "ecg", "eog"}
+
+
 class Recorded(NamedTuple):
     """How the trials of one subject were recorded: what must agree between subjects."""
 
@@ -50,8 +53,9 @@ def from_mne(
     ----------
     epochs : list of mne.Epochs, or mapping subject id -> mne.Epochs or list of them
         The trials. Any kind of epochs will do; those rejected are left out.
-    subject : sequence of subject ids (or one id), optional
-        The person of each epochs object of a list. By default
+    subject : str or sequence of subject ids, optional
+        Column of the metadata that holds the person of each trial; or the person of each epochs
+        object of a list (one id for a single object without metadata). By default
         ``epochs.info["subject_info"]["his_id"]``.
     label : str, optional
         Column of the metadata that holds the task label. By default the label is the name of the
@@ -76,7 +80,8 @@ def from_mne(
     MissingExtraError
         MNE is not installed.
     """
-    parts = _parts(epochs, subject)
+    column = _subject_column(epochs, subject)
+    parts = _parts(epochs, subject if column is None else None, column)
     picked = [_data_channels(part, person, channels) for person, part in parts]
     recorded = [
         Recorded(person, names, float(part.info["sfreq"]), part.times)
@@ -86,20 +91,24 @@ def from_mne(
     check_rates_and_times(recorded)
     parts = [(person, _without_rejected(part, person)) for person, part in parts]
     lengths = [len(part) for _, part in parts]
+    people: list[Any] = []
     X = np.empty((sum(lengths), len(names), len(recorded[0].times)), np.float32)
     y: list[Any] = []
     for end, (person, part) in zip(np.cumsum(lengths), parts, strict=True):
         # By name: the order of the channels may differ between subjects.
         X[end - len(part) : end] = part.get_data(picks=names, verbose="ERROR")
         y.extend(_labels(part, person, label))
+        own = [person] * len(part) if column is None else _column(part, column)
+        people.extend(own)
     return SubjectDataset(
         X,
         # As objects, so that a mix of numbers and text is refused and not turned into text.
         np.array(y, dtype=object),
-        np.array([person for person, _ in parts], dtype=object).repeat(lengths),
+        np.array(people, dtype=object),
         recording=np.arange(len(parts)).repeat(lengths),
         sfreq=recorded[0].sfreq,
         channels=names,
+        unit=_unit(parts[0][1], names),
     )
 
 
@@ -159,8 +168,42 @@ def check_rates_and_times(recorded: Sequence[Recorded]) -> None:
         )
 
 
-def _parts(epochs: Any, subject: Any) -> list[tuple[Any, Any]]:
-    """Pair every epochs object with its subject id."""
+def _unit(part: Any, names: list[str]) -> str | None:
+    """Volts, where all channels are of types that MNE keeps in volts."""
+    types = part.get_channel_types(picks=names)
+    return "V" if set(types) <= _VOLT_TYPES else None
+
+
+def _subject_column(epochs: Any, subject: Any) -> str | None:
+    """Tell whether `subject` names a column of the metadata, which all epochs must then have."""
+    if not isinstance(subject, str) or isinstance(epochs, Mapping):
+        return None
+    parts = epochs if isinstance(epochs, (list, tuple)) else [epochs]
+    tables = [getattr(part, "metadata", None) for part in parts]
+    if all(table is None for table in tables):
+        return None
+    for number, table in enumerate(tables):
+        columns = [] if table is None else list(table.columns)
+        if subject not in columns:
+            raise SubjectError(
+                f"The epochs number {number} have no metadata column {subject!r} that could tell "
+                f"the person of each trial. {_columns(columns)} If {subject!r} is the id of one "
+                f"person, pass subject=[{subject!r}]."
+            )
+    return subject
+
+
+def _columns(columns: list[str]) -> str:
+    return f"The columns are: {join_some(columns, 40)}." if columns else "They have no metadata."
+
+
+def _column(part: Any, name: str) -> list[Any]:
+    values: list[Any] = part.metadata[name].tolist()
+    return values
+
+
+def _parts(epochs: Any, subject: Any, column: str | None) -> list[tuple[Any, Any]]:
+    """Pair every epochs object with its subject id, or with the column that tells it."""
     try:
         import mne
     except ImportError as error:
@@ -194,7 +237,7 @@ def _parts(epochs: Any, subject: Any) -> list[tuple[Any, Any]]:
                 "recordings into labelled epochs first, for instance with mne.Epochs(raw, events)."
             )
         if person is None:
-            person = (part.info["subject_info"] or {}).get("his_id")
+            person = column or (part.info["subject_info"] or {}).get("his_id")
         pairs[number] = (person.item() if isinstance(person, np.generic) else person, part)
         if person is None:
             raise MissingSubjectError(
@@ -238,15 +281,9 @@ def _labels(part: Any, person: Any, label: str | None) -> list[Any]:
     columns = [] if part.metadata is None else list(part.metadata.columns)
     if label not in columns:
         raise LabelError(
-            f"The epochs of subject {person} have no metadata column {label!r}. "
-            + (
-                f"The columns are: {join_some(columns, 40)}."
-                if columns
-                else "They have no metadata."
-            )
+            f"The epochs of subject {person} have no metadata column {label!r}. {_columns(columns)}"
         )
-    values: list[Any] = part.metadata[label].tolist()
-    return values
+    return _column(part, label)
 
 
 def _listed(groups: Mapping[Any, Sequence[Any]], form: str) -> str:

@@ -94,6 +94,7 @@ def from_moabb(
         recording=["/".join(map(str, run)) for run in runs],
         sfreq=recorded[0].sfreq,
         channels=names,
+        unit="uV" if dataset.unit_factor == 1e6 else None,
     )
 
 

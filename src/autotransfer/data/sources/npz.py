@@ -1,9 +1,9 @@
 """Data sets in one ``.npz`` file, perhaps with a JSON of the same name beside it.
 
 The file holds ``X``, ``y`` and ``subject``; ``session``, ``recording``, ``sfreq``, ``channels``,
-``class_names`` and ``subject_names`` are optional. Signals may be int16 with a ``scale``: they stay
-int16 in memory. What the ``.npz`` does not say is taken from the JSON (``sfreq``,
-``channel_names``, ``class_names``, ``subject_names``). Nothing in either file is executed.
+``unit``, ``class_names`` and ``subject_names`` are optional. Signals may be int16 with a ``scale``:
+they stay int16 in memory. What the ``.npz`` does not say is taken from the JSON (``sfreq``,
+``channel_names``, ``unit``, ``class_names``, ``subject_names``). Nothing in them is executed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from autotransfer.data import atomic
 from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.info import VOLTS, Recording, SignalInfo
 from autotransfer.data.sources import files
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import as_trials
+from autotransfer.data.validate import as_channel_names, as_sampling_rate, as_trials, as_unit
 from autotransfer.errors import SourceError, join_some
 
 NEEDED = ("X", "y", "subject")
@@ -62,46 +63,27 @@ def read_npz(path: atomic.PathLike) -> SubjectDataset:
     SubjectDataset(4 trials, 2 subjects, 2 classes, 2 channels x 9 times, 200 Hz)
     """
     file = Path(path).expanduser()
-    side = file.with_suffix(".json")
     with _Arrays(file) as arrays, files.about(file):
-        beside = files.read_json_object(side) if side.is_file() else {}
-
-        def names(keys: tuple[str, ...]) -> Any:
-            inside = arrays.text(keys)
-            if inside is not None:
-                return inside
-            key = next((key for key in keys if key in beside), keys[-1])
-            check = files.name_list if keys is CHANNEL_KEYS else files.names
-            return check(beside.get(key), key, side)
-
-        def number(key: str) -> float | None:
-            inside = arrays.number(key)
-            return files.number(beside.get(key), key, side) if inside is None else inside
-
-        signals = as_trials(arrays["X"]).base
-        # Beside signals that are no integers, a scale only tells how they were once recorded.
-        scale = number("scale") if signals.dtype.kind in "iu" else arrays.number("scale")
-        if scale is not None and not scale > 0:
-            raise SourceError(f'"scale" of {file} must be positive, not {scale}.')
         return SubjectDataset(
-            TrialArray(signals, scale=scale),
+            arrays.signals(),
             arrays["y"],
             arrays["subject"],
             session=arrays.get("session"),
             recording=arrays.get("recording"),
-            sfreq=number("sfreq"),
-            channels=names(CHANNEL_KEYS),
-            classes=names(CLASS_KEYS),
-            subjects=names(SUBJECT_KEYS),
+            sfreq=arrays.number("sfreq"),
+            channels=arrays.names(CHANNEL_KEYS),
+            unit=arrays.unit(),
+            classes=arrays.names(CLASS_KEYS),
+            subjects=arrays.names(SUBJECT_KEYS),
         )
 
 
-def read_signals(path: atomic.PathLike) -> TrialArray | None:
-    """Read the signals of a ``.npz`` file that has X alone: those of a new person, to predict.
+def read_recording(path: atomic.PathLike) -> Recording | None:
+    """Read a ``.npz`` file without labels: trials of a new person, to predict.
 
     Returns
     -------
-    TrialArray or None
+    Recording or None
         Trials x channels x times; None if the file has labels and subjects, for `read_npz`.
 
     Examples
@@ -109,13 +91,18 @@ def read_signals(path: atomic.PathLike) -> TrialArray | None:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as there:
     ...     np.savez(Path(there) / "new.npz", X=np.ones((4, 2, 9)))
-    ...     read_signals(Path(there) / "new.npz").shape
+    ...     read_recording(Path(there) / "new.npz").trials.shape
     (4, 2, 9)
     """
-    with _Arrays(Path(path).expanduser(), required=("X",)) as arrays:
+    file = Path(path).expanduser()
+    with _Arrays(file, required=("X",)) as arrays, files.about(file):
         if all(key in arrays.archive.files for key in NEEDED):
             return None
-        return TrialArray(as_trials(arrays["X"]).base, scale=arrays.number("scale"))
+        trials = arrays.signals()
+        channels = arrays.names(CHANNEL_KEYS)
+        names = None if channels is None else as_channel_names(channels, trials.shape[1])
+        rate = as_sampling_rate(arrays.number("sfreq"))
+        return Recording(trials, SignalInfo.of(names, rate, arrays.unit()))
 
 
 def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
@@ -147,6 +134,7 @@ def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
         "scale": scale,
         "sfreq": data.sfreq,
         "channels": data.channels,
+        "unit": data.unit,
         "class_names": data.class_names,
         "subject_names": data.subject_names,
     }
@@ -156,12 +144,16 @@ def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
 
 
 class _Arrays:
-    """The arrays of a ``.npz`` file, each read when asked for, with errors that name the file."""
+    """The arrays of a ``.npz`` file, each read when asked for, with errors that name the file.
+
+    What the archive does not hold is looked for in the JSON of the same name beside it.
+    """
 
     def __init__(self, path: Path, required: tuple[str, ...] = NEEDED) -> None:
         if not path.is_file():
             raise SourceError(f"There is no file {path}. Check the path.")
-        self.path = path
+        self.path, self.side = path, path.with_suffix(".json")
+        self.beside = files.read_json_object(self.side) if self.side.is_file() else {}
         try:
             opened = np.load(path, allow_pickle=False)
         except _DAMAGE as error:
@@ -215,17 +207,45 @@ class _Arrays:
         """Array of this name, if there is one."""
         return self[key] if key in self.archive.files else None
 
-    def number(self, key: str) -> float | None:
+    def signals(self) -> TrialArray:
+        """Read the signals, with their scale."""
+        signals = as_trials(self["X"]).base
+        # Beside signals that are no integers, a scale only tells how they were once recorded.
+        scale = self.number("scale", beside=signals.dtype.kind in "iu")
+        if scale is not None and not scale > 0:
+            raise SourceError(f'"scale" of {self.path} must be positive, not {scale}.')
+        return TrialArray(signals, scale=scale)
+
+    def number(self, key: str, beside: bool = True) -> float | None:
         """Single number of this name, if there is one."""
         array = self.get(key)
         if array is None:
-            return None
+            return files.number(self.beside.get(key), key, self.side) if beside else None
         if array.size != 1 or array.dtype.kind not in "fiu":
             raise SourceError(
                 f'"{key}" of {self.path} must be one number, not {array.dtype} of shape '
                 f"{array.shape}."
             )
         return files.number(array.reshape(-1)[0].item(), key, self.path)
+
+    def unit(self) -> str | None:
+        """Read the unit of the signals; words of others are believed if they are a plain unit."""
+        array = self.get("unit")
+        if array is not None:
+            return as_unit(array.item() if array.size == 1 else array.tolist())
+        if "unit" in self.beside:
+            return as_unit(self.beside["unit"])
+        word = self.beside.get("x_units")
+        return word if isinstance(word, str) and word in VOLTS else None
+
+    def names(self, keys: tuple[str, ...]) -> Any:
+        """Names stored under the first of these keys that is there."""
+        inside = self.text(keys)
+        if inside is not None:
+            return inside
+        key = next((key for key in keys if key in self.beside), keys[-1])
+        check = files.name_list if keys is CHANNEL_KEYS else files.names
+        return check(self.beside.get(key), key, self.side)
 
     def text(self, keys: tuple[str, ...]) -> list[str] | None:
         """List of names stored under the first of these keys that is there."""

@@ -27,7 +27,13 @@ from autotransfer.data.sources.store_format import (
     read_store,
 )
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import as_channel_names, as_labels, as_sampling_rate, as_trials
+from autotransfer.data.validate import (
+    as_channel_names,
+    as_labels,
+    as_sampling_rate,
+    as_trials,
+    as_unit,
+)
 from autotransfer.errors import (
     ChannelMismatchError,
     DtypeError,
@@ -64,6 +70,7 @@ def write_store(data: SubjectDataset, path: atomic.PathLike, overwrite: bool = F
         scale=scale,
         sfreq=data.sfreq,
         channels=data.channels,
+        unit=data.unit,
         classes=data.class_names,
         subjects=data.subject_names,
         overwrite=overwrite,
@@ -83,7 +90,7 @@ class StoreWriter:
         How signals are stored.
     scale : float, optional
         Factor that turns stored int16 into signal units.
-    sfreq, channels, classes, subjects
+    sfreq, channels, unit, classes, subjects
         As of `SubjectDataset`.
     overwrite : bool, default False
         Whether an existing store is replaced. A folder that is not a store never is.
@@ -113,6 +120,7 @@ class StoreWriter:
         scale: float | None = None,
         sfreq: float | None = None,
         channels: Any = None,
+        unit: str | None = None,
         classes: Any = None,
         subjects: Any = None,
         overwrite: bool = False,
@@ -133,6 +141,7 @@ class StoreWriter:
         self._known: dict[str, Any] = {
             "sfreq": as_sampling_rate(sfreq),
             "channels": channels,
+            "unit": as_unit(unit),
             "classes": classes,
             "subjects": subjects,
         }

@@ -39,6 +39,7 @@ def describe(data: SubjectDataset) -> dict[str, Any]:
         "arrays": ["X", "y", "subject", *optional],
         "sfreq": data.sfreq,
         "channels": data.channels,
+        "unit": data.unit,
         "class_names": data.class_names,
         "subject_names": data.subject_names,
         "fingerprint": data.fingerprint(),
@@ -99,6 +100,7 @@ def read_store(path: atomic.PathLike) -> SubjectDataset:
             **labels,
             sfreq=about["sfreq"],
             channels=about["channels"],
+            unit=about.get("unit"),
             classes=about["class_names"],
             subjects=about["subject_names"],
         )

@@ -108,12 +108,18 @@ class Choice:
         Setting -> number that the rule gave it; failed candidates are missing.
     failed : dict
         Candidates that failed somewhere and could not be chosen: Setting -> how many trials.
+    without : dict
+        Subject -> the setting that the rule chooses without that subject's score.
+    nested : dict
+        Subject -> test score of that setting: no score of the subject was part of the choice.
     """
 
     setting: Setting
     rule: str
     judged: dict[Setting, float]
     failed: dict[Setting, int]
+    without: dict[str, Setting] = field(default_factory=dict)
+    nested: dict[str, float] = field(default_factory=dict)
 
     @property
     def censors(self) -> bool:
@@ -164,6 +170,7 @@ def choose(
             results[one.setting][one.fold, one.seed] = one
     wanted = {(fold, seed) for fold in range(n_folds) for seed in range(n_seeds)}
     judged: dict[Setting, float] = {}
+    sides: dict[Setting, dict[str, float]] = {}
     failed: dict[Setting, int] = {}
     for setting, trials in results.items():
         missing = sorted(wanted - set(trials))
@@ -179,14 +186,29 @@ def choose(
             continue
         # Only one side of the scores goes any further.
         values = by_subject((trials[key] for key in sorted(wanted)), chosen_by.side)
-        judged[setting] = chosen_by.judge(np.array([values[p] for p in sorted(values)]))
+        sides[setting] = values
+        judged[setting] = _judge(chosen_by, values)
     if not judged:
         raise IncompleteResultsError(
             f"All {len(failed)} candidates failed on some fold, so there is nothing to choose "
             f"from. The first reason: {_first_error(results)}"
         )
     best = max(judged, key=lambda s: judged[s])  # max keeps the first of equals
-    return Choice(best, rule, judged, failed)
+    people = sorted(sides[best]) if len(sides[best]) > 1 else []  # somebody must be left
+    without = {person: _best_without(person, chosen_by, sides) for person in people}
+    tests = {s: by_subject(results[s].values(), "test") for s in set(without.values())}
+    nested = {p: tests[s][p] for p, s in without.items() if p in tests[s]}
+    return Choice(best, rule, judged, failed, without, nested)
+
+
+def _judge(rule: Rule, values: Mapping[str, float], without: str | None = None) -> float:
+    return rule.judge(np.array([values[p] for p in sorted(values) if p != without]))
+
+
+def _best_without(person: str, rule: Rule, sides: Mapping[Setting, Mapping[str, float]]) -> Setting:
+    """Choose as if a person had not been there to validate."""
+    judged = {setting: _judge(rule, values, person) for setting, values in sides.items()}
+    return max(judged, key=lambda s: judged[s])
 
 
 def _first_error(results: dict[Setting, dict[tuple[int, int], TrialScores]]) -> str:
