@@ -1,0 +1,185 @@
+"""What is known of signals beside their numbers, and what a model demands of new ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from autotransfer.data.trials import TrialArray
+from autotransfer.data.validate import as_list, as_sampling_rate, as_unit, standard_names
+from autotransfer.errors import (
+    ChannelMismatchError,
+    DataWarning,
+    SamplingRateError,
+    ShapeError,
+    UnitError,
+    join_some,
+)
+
+VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6, "nV": 1e-9}
+"""Units between which signals are converted."""
+
+FAR = 30.0
+"""Factor between amplitudes of two recordings from which the unit is in doubt. People, electrodes
+and amplifiers differ by less; volts and millivolts, or millivolts and microvolts, by 1000."""
+
+_SAMPLE = 256
+"""Number of trials, evenly spaced, by which an amplitude is judged."""
+
+
+@dataclass(frozen=True)
+class SignalInfo:
+    """What is known of signals beside their numbers.
+
+    Parameters
+    ----------
+    channels : tuple of str or None
+        Names of the channels, in order.
+    sfreq : float or None
+        Sampling rate in Hz.
+    unit : str or None
+        Such as "uV".
+    """
+
+    channels: tuple[str, ...] | None = None
+    sfreq: float | None = None
+    unit: str | None = None
+
+    @classmethod
+    def of(cls, channels: Sequence[str] | None, sfreq: float | None, unit: str | None) -> Self:
+        """Take what is known; names such as ch0, ch1 that nobody gave are not known."""
+        names = None if channels is None else tuple(channels)
+        return cls(None if names == standard_names(len(names or ())) else names, sfreq, unit)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], n_channels: int) -> Self:
+        """Read what `to_json` wrote, trusting nothing in it."""
+        channels = document.get("channels")
+        names = None if channels is None else tuple(as_list(channels, "channels"))
+        if names is not None and (len(names) != n_channels or len(set(names)) != n_channels):
+            raise ShapeError(f"{len(set(names))} channel names for {n_channels} channels.")
+        return cls(names, as_sampling_rate(document.get("sfreq")), as_unit(document.get("unit")))
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as plain values."""
+        return asdict(self)
+
+    def match(self, trials: TrialArray, other: SignalInfo) -> TrialArray:
+        """Put new signals into the form of these: the same channels in the same order and unit.
+
+        Parameters
+        ----------
+        trials : TrialArray of shape (n_trials, n_channels, n_times)
+            The new signals.
+        other : SignalInfo
+            What is known of them.
+
+        Returns
+        -------
+        TrialArray
+            Their channels chosen and ordered by name, in the unit of these.
+
+        Raises
+        ------
+        SamplingRateError, ChannelMismatchError, UnitError
+            The sampling rate is another, channels are missing, or the unit is a foreign one.
+        """
+        if self.sfreq and other.sfreq and not np.isclose(self.sfreq, other.sfreq, rtol=1e-3):
+            raise SamplingRateError(
+                f"The model was trained on signals at {self.sfreq:g} Hz, but these are at "
+                f"{other.sfreq:g} Hz. Resample them to {self.sfreq:g} Hz first."
+            )
+        if self.channels and other.channels and self.channels != other.channels:
+            missing = [name for name in self.channels if name not in other.channels]
+            if missing:
+                raise ChannelMismatchError(
+                    f"The model needs the channels {join_some(missing)}, which these signals do "
+                    f"not have. They have: {join_some(other.channels, 80)}. Rename the channels "
+                    "if they are only called otherwise."
+                )
+            order = [other.channels.index(name) for name in self.channels]
+            trials = trials.pick(np.array(order, np.intp))
+        elif self.channels and not other.channels:
+            warnings.warn(
+                "These signals do not name their channels; they are taken to be those of the "
+                f"model, in its order: {join_some(self.channels, 80)}.",
+                DataWarning,
+                stacklevel=4,
+            )
+        if self.unit and other.unit and self.unit != other.unit:
+            if not {self.unit, other.unit} <= VOLTS.keys():
+                raise UnitError(
+                    f"The model was trained on signals in {self.unit}, but these are in "
+                    f"{other.unit}. Convert them first."
+                )
+            trials = trials.times(VOLTS[other.unit] / VOLTS[self.unit])
+        return trials
+
+
+def emg_channels(channels: Sequence[str] | None) -> list[str]:
+    """List the channels whose names say that they record muscles.
+
+    Examples
+    --------
+    >>> emg_channels(["EMG1", "Fz", "biceps emg"])
+    ['EMG1', 'biceps emg']
+    """
+    return [name for name in channels or () if "emg" in name.lower()]
+
+
+def normalisation_doubt(channels: Sequence[str] | None, normalise: str | None) -> str:
+    """Say why a normalisation does not suit signals; "" where nothing speaks against it."""
+    names = emg_channels(channels)
+    if not names or normalise != "channel":
+        return ""
+    return (
+        f"Channels are called {join_some(names)}. In signals of muscles the pattern of amplitude "
+        "over the electrodes tells most, and normalise='channel' takes it away: use "
+        "normalise='trial' (--normalise trial)."
+    )
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Trials of one person without labels.
+
+    Parameters
+    ----------
+    trials : TrialArray of shape (n_trials, n_channels, n_times)
+        The signals.
+    info : SignalInfo
+        What is known of them.
+    """
+
+    trials: TrialArray
+    info: SignalInfo
+
+
+def amplitude(trials: TrialArray) -> float:
+    """Median over trials and channels of the deviation of a channel within a trial.
+
+    Judged by some trials, evenly spaced, so that it costs little on data of any size.
+    """
+    some = np.unique(np.linspace(0, len(trials) - 1, min(_SAMPLE, len(trials))).astype(np.intp))
+    with np.errstate(all="ignore"):  # what is not finite is refused elsewhere, by name
+        return float(np.median(trials[some].std(axis=2, dtype=np.float64)))
+
+
+def warn_far(trials: TrialArray, usual: float | None, unit: str | None) -> None:
+    """Warn if the amplitude of new signals is far from the usual one, that of training."""
+    if not usual:
+        return
+    value = amplitude(trials)
+    if np.isfinite(value) and not usual / FAR < value < usual * FAR:
+        word = f" {unit}" if unit else ""
+        warnings.warn(
+            f"The amplitude of these signals is {value:.3g}{word} (median deviation of a channel), "
+            f"that of the training signals was {usual:.3g}{word}. Are they in another unit, such "
+            "as volts for microvolts, or filtered otherwise? Predictions may be worthless.",
+            DataWarning,
+            stacklevel=4,
+        )
