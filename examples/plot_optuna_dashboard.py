@@ -73,7 +73,7 @@ plt.show()
 # -------------
 # In a terminal::
 #
-#     pip install autotransfer[dashboard]
+#     pip install optuna-dashboard
 #     optuna-dashboard sqlite:///run.db
 #
 # Here its web application is asked without a browser what studies it sees.

@@ -45,7 +45,9 @@ class AutoTransfer(SignalEstimator):
     one whose lower quartile of validation balanced accuracy is highest, and trains it on everybody,
     for as many epochs as were typical in the cross-validation. Conditional censors draw batches in
     a way of their own: they are compared with a second baseline that has such batches.
-    Test subjects of a fold reach no training, no stopping and no choice. Where no censor helps, the
+    Test subjects of a fold reach no training and no stopping. Everybody validates once, so that the
+    choice over all folds has seen a score of each person; the score that is told first is therefore
+    each person's under the choice made without that person's score. Where no censor helps, the
     uncensored baseline is what you get.
 
     A run lives in a folder. Killed at any moment, the same call goes on with it.

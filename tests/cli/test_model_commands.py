@@ -96,10 +96,78 @@ def test_predict_needs_signals_only(study, fitted, tmp_path):
     done = call("predict", model, tmp_path / "new.npz", "--out", out)
     assert done.stdout == ""
     assert "balanced" not in done.stderr
-    assert out.read_text() == "".join(
-        line for line in call("predict", model, study).stdout.splitlines(keepends=True)[:8]
-    )
+    rows, labelled = rows_of(out.read_text()), rows_of(call("predict", model, study).stdout)
+    assert len(rows) == 7
+    for row, other in zip(rows, labelled, strict=False):
+        assert other.pop("subject") == str(data.subject[int(row["trial"])])
+        assert other.pop("true") == str(data.y[int(row["trial"])])
+        assert row == other
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".npz"] == [out.name]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Fit a model on a study with names of everything; returns the model and the study."""
+    folder = tmp_path_factory.mktemp("named")
+    data = at.make_subjects(n_subjects=4, n_trials=20, n_channels=3, n_times=64, random_state=0)
+    known = {"sfreq": 128, "channels": ["Oz", "O1", "O2"], "unit": "uV"}
+    study = at.SubjectDataset(
+        *(data.X, data.y, data.subject),
+        classes=["13Hz", "17Hz"],
+        subjects=[f"subject{i:02}" for i in range(1, 5)],
+        **known,
+    )
+    write_npz(study, folder / "named.npz")
+    options = ["--max-epochs", 2, "--normalise", "train", "--json"]
+    call("fit", folder / "named.npz", "--model", folder / "model", *options)
+    return folder / "model", study
+
+
+def test_predict_tells_names_of_classes_and_people(named, tmp_path):
+    model, study = named
+    out = tmp_path / "predicted.csv"
+    table = call("predict", model, model.parent / "named.npz", "--out", out).stdout
+    rows = rows_of(out.read_text())
+    assert [row["subject"] for row in rows[::20]] == [
+        "subject01",
+        "subject02",
+        *study.subject_names[2:],
+    ]
+    assert {row["true"] for row in rows} == {"13Hz", "17Hz"}
+    assert {row["predicted"] for row in rows} <= {"13Hz", "17Hz"}
+    assert set(rows[0]) >= {"probability of 13Hz", "probability of 17Hz"}
+    assert "subject03" in table
+    # A file that numbers the classes otherwise means the same by their names.
+    other = at.SubjectDataset(study.X, 1 - study.y, study.subject, classes=["17Hz", "13Hz"])
+    write_npz(other, tmp_path / "other.npz")
+    scores = [
+        json.loads(call("predict", model, path, "--json").stdout)["balanced_accuracy"]
+        for path in (model.parent / "named.npz", tmp_path / "other.npz")
+    ]
+    assert list(scores[0].values()) == list(scores[1].values())
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_predict_uses_what_the_file_knows(named, tmp_path, labels):
+    model, study = named
+    signals, rest = np.asarray(study.X), {"y": study.y, "subject": study.subject} if labels else {}
+    path = tmp_path / "new.npz"
+
+    def predicted(X, **known):
+        np.savez(path, X=X, **rest, **{"sfreq": 128.0, "channels": study.channels} | known)
+        return call("predict", model, path, "--json")
+
+    wanted = json.loads(predicted(signals).stdout)["probabilities"]
+    turned = predicted(signals[:, [2, 0, 1]], channels=["O2", "Oz", "O1"])
+    assert json.loads(turned.stdout)["probabilities"] == wanted
+    volts = json.loads(predicted(signals * 1e-6, unit="V").stdout)["probabilities"]
+    np.testing.assert_allclose(volts, wanted, atol=1e-5)
+    for known, words in (
+        ({"sfreq": 256.0}, "at 128 Hz, but these are at 256 Hz"),
+        ({"channels": ["Oz", "O1", "Cz"]}, "needs the channels O2"),
+    ):
+        np.savez(path, X=signals, **rest, **{"sfreq": 128.0, "channels": study.channels} | known)
+        assert words in " ".join(call("predict", model, path, code=1).stderr.split())
 
 
 def test_predict_adapts_to_each_person_by_themselves(study, fitted, tmp_path):

@@ -13,6 +13,7 @@ from autotransfer.errors import (
     SamplingRateError,
     ShapeError,
     SubjectError,
+    UnitError,
 )
 
 
@@ -111,3 +112,14 @@ def test_lazy_trials_and_nothing():
     assert combine([lazy]).X.tolist() == np.full((2, 1, 3), 2.0).tolist()
     with pytest.raises(EmptyDataError, match="at least one"):
         combine([])
+
+
+def test_units_become_one():
+    volts = SubjectDataset(np.full((2, 1, 5), 1e-6), [0, 1], ["a", "a"], unit="V")
+    micro = SubjectDataset(np.full((2, 1, 5), 3.0), [0, 1], ["b", "b"], unit="\u00b5V")
+    both = combine([micro, volts])
+    assert both.unit == "uV"
+    np.testing.assert_allclose(both.X[:, 0, 0], [3, 3, 1, 1], rtol=1e-6)
+    other = SubjectDataset(np.ones((2, 1, 5)), [0, 1], ["c", "c"], unit="counts")
+    with pytest.raises(UnitError, match="subject b in uV; subject c in counts"):
+        combine([micro, other])

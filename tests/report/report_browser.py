@@ -48,7 +48,7 @@ def why_not() -> str | None:
     if not any(map(shutil.which, PROGRAMS)):
         return "no Chromium is installed (Debian: apt-get install chromium)"
     if axe() is None:
-        return "axe-core-python is not installed (pip install autotransfer[dev])"
+        return "axe-core-python is not installed (pip install axe-core-python)"
     return None
 
 

@@ -24,16 +24,17 @@ CLASSES = np.array(["<b>left</b>", "right & up"])
 
 
 def data():
+    """Give a study whose people and classes are numbers with names."""
     made = at.make_subjects(n_subjects=5, n_trials=24, n_times=64, random_state=0)
-    return made.X, CLASSES[made.y], PEOPLE[made.subject]
+    names = {"classes": CLASSES, "subjects": dict(enumerate(PEOPLE))}
+    return at.SubjectDataset(made.X, made.y, made.subject, **names)
 
 
 @pytest.fixture(scope="session")
 def whole_run(tmp_path_factory):
     """Give the folder of a run that came to its end; not to be written to."""
     out = tmp_path_factory.mktemp("report") / "whole"
-    X, y, subject = data()
-    drive.quick(out, portraits=True).fit(X, y, subject=subject)
+    drive.quick(out, portraits=True).fit(data())
     return out
 
 

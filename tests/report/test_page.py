@@ -25,6 +25,7 @@ from autotransfer.report.reproduce import given_options, python
 from autotransfer.report.summary import answer
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.options import run_definition, run_options_of, shared_of
+from autotransfer.search.results import verdict
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.trial import digest
 
@@ -117,6 +118,18 @@ def test_the_numbers_are_those_of_the_table_of_trials(whole_run, page):
     means = wanted.groupby(["setting", "fold"])["test"].mean().unstack()
     base, mine = means.loc["uncensored"], means.loc[results["chosen"]["name"]]
     assert f"{100 * mine.mean():.1f}\N{NO-BREAK SPACE}%" in page.read_text()
+    # The first number of the page: each person scored under the choice made without that person,
+    # which here is the one who validates in the fold before.
+    judged = wanted.groupby(["setting", "fold"])["validation"].mean().unstack()
+    order = [method.name for method in record.candidates]
+    mine = []
+    for fold in range(5):
+        others = judged.drop(columns=(fold - 1) % 5).quantile(0.25, axis=1)
+        mine.append(means.loc[max(order, key=lambda name: others[name]), fold])
+    mine = pd.Series(mine)
+    first = re.search(r'class="number">([^<]*)<', page.read_text()).group(1)
+    assert first == f"{100 * mine.mean():.1f}\N{NO-BREAK SPACE}%"
+    assert sorted(record.nested.values()) == pytest.approx(sorted(mine))
     for method in record.candidates:
         assert sorted(method.test.values()) == pytest.approx(sorted(means.loc[method.name]))
     if results["censors"]:
@@ -166,6 +179,48 @@ def test_what_unlabelled_trials_are_worth_is_told(whole_run):
         assert not any("adapted" in one for one in told)
 
 
+def test_the_page_says_what_was_done_and_not_what_was_asked_for(whole_run):
+    record = gather(whole_run)
+    asked = record.definition | {"n_folds": 5, "max_epochs": 67, "n_seeds": 4, "keep": 3}
+    plan = record.results["plan"] | {"n_folds": 3, "rungs": [23], "n_seeds": 2, "keep": 1}
+    people = {"train": [1, 2], "validation": [1, 2], "test": [2]}
+    done = record.results | {"plan": plan, "people_in_a_fold": people}
+    said = words(page_of(replace(record, definition=asked, results=done), {}))
+    for fact in (
+        "2 repetitions of the cross-validation",
+        "3 folds; in each, 1 or 2 people train, 1 or 2 validate, 2 test",
+        "at most 23 in the cross-validation",
+        "the best 1 of each measure",
+    ):
+        assert fact in said
+    assert "67" not in said.partition("How to run it again")[0]
+    # Of the run itself: everybody but the one who validates and the one who tests.
+    assert record.results["people_in_a_fold"] == {"train": [3], "validation": [1], "test": [1]}
+
+
+@pytest.mark.parametrize(("falling", "told"), [(0, False), (2, False), (3, True), (5, True)])
+def test_training_that_ended_too_early_is_told_first(whole_run, falling, told):
+    record = gather(whole_run)
+    results = record.results | {"still_falling": falling, "trainings": 5}
+    answered = answer(replace(record, results=results))
+    assert any("Training ended too early" in one for one in answered.warnings) == told
+    assert ("Training ended too early" in verdict(results)) == told
+
+
+def test_names_go_all_the_way(whole_run, page, tmp_path):
+    record = gather(whole_run)
+    assert set(record.baseline.test) == set(record.nested) == set(PEOPLE)
+    write_report(whole_run, tmp_path / "page.html", assets=tmp_path / "files")
+    people = pd.read_csv(tmp_path / "files" / "people.csv")
+    assert set(people["subject"]) == set(PEOPLE)
+    confusion = pd.read_csv(tmp_path / "files" / "confusion.csv")
+    assert list(confusion.columns[1:]) == list(CLASSES)
+    assert set(record.portraits[0].points["subject"]) <= set(PEOPLE)
+    assert set(record.portraits[0].points["label"]) == set(CLASSES)
+    card = (RunFolder(whole_run).model / "README.md").read_text()
+    assert all(f"`{name}`" in card for name in CLASSES)
+
+
 def test_the_folds_of_the_search_are_told(whole_run):
     record = gather(whole_run)
     asked = record.definition | {"search_folds": 4}
@@ -184,8 +239,7 @@ def test_the_folds_of_the_search_are_told(whole_run):
 def test_a_choice_by_test_scores_is_marked_everywhere(whole_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole_run, run)
-    X, y, subject = data()
-    auto = drive.quick(run, portraits=True, rule="oracle").fit(X, y, subject=subject)
+    auto = drive.quick(run, portraits=True, rule="oracle").fit(data())
     text = auto.report(tmp_path / "oracle.html").read_text()
     assert words(text).startswith("FOR STUDY ONLY")
     assert all("FOR STUDY ONLY" in svg for svg in pictures(text))
@@ -215,12 +269,11 @@ def test_pictures_and_tables_are_files_too(whole_run, page, tmp_path):
 
 
 def test_the_call_to_run_it_again_is_this_run(whole_run):
-    X, y, subject = data()
     call, _, _ = python(gather(whole_run)).partition("auto.fit(")
     names = {}
     exec(call, names)
     auto = names["auto"]
-    shared = shared_of(auto, X, y, subject)
+    shared = shared_of(auto, data(), None, None)
     definition = run_definition(shared, run_options_of(auto, shared.problem))
     saved = json.loads(RunFolder(whole_run).run.read_text())["definition"]
     assert json.loads(json.dumps(definition)) == saved

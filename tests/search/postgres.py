@@ -26,7 +26,7 @@ def load_starter():
 def why_not() -> str | None:
     """Say what is missing for a server, None if nothing is."""
     if importlib.util.find_spec("psycopg") is None:
-        return "psycopg is not installed (pip install autotransfer[postgres])"
+        return "psycopg is not installed (pip install psycopg[binary])"
     if not STARTER.exists():
         return f"{STARTER} is not part of this copy"
     if load_starter().find_programs() is None:

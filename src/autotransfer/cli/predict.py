@@ -52,10 +52,10 @@ def predict(
     codes = probabilities.argmax(1)
     scores = None if labelled is None else subject_scores(labelled, codes, model)
     if as_json:
-        predicted = [model.class_names_[code] for code in codes]
-        result: dict[str, Any] = {"n_trials": len(codes), "classes": model.class_names_}
+        names = {"classes": model.classes_, "class_names": model.class_names_}
+        result: dict[str, Any] = {"n_trials": len(codes), **names}
         if out is None:
-            result |= {"predicted": predicted, "probabilities": probabilities}
+            result |= {"predicted": model.classes_[codes], "probabilities": probabilities}
         else:
             result |= {"out": str(out)}
     if out is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from mmap import ALLOCATIONGRANULARITY
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class Stored:
 
 
 def _changed(path: str) -> int:
-    return os.stat(path).st_mtime_ns
+    return Path(path).stat().st_mtime_ns
 
 
 class FileTrials(TrialArray):

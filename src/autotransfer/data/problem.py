@@ -50,7 +50,7 @@ class Problem:
     subject: npt.NDArray[Any]
     classes: npt.NDArray[Any]
     fingerprint: str
-    info: SignalInfo = SignalInfo()
+    info: SignalInfo = field(default_factory=SignalInfo)
     class_names: tuple[str, ...] = ()
     subject_names: Mapping[str, str] = field(default_factory=dict)
 

@@ -26,8 +26,7 @@ def check_log(log: Any) -> None:
         raise SettingError(f"log must be the path of a folder, not {log!r}.")
     if importlib.util.find_spec("tensorboard") is None:
         raise MissingExtraError(
-            "TensorBoard is needed for log=... Install it with pip install "
-            "autotransfer[tensorboard]."
+            "TensorBoard is needed for log=... Install it with pip install tensorboard."
         )
 
 

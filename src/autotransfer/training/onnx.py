@@ -77,8 +77,8 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
         import onnxscript  # noqa: F401 -- torch needs it, and would say so in other words
     except ImportError as error:
         raise MissingExtraError(
-            "onnx and onnxscript are needed to export. Install them with pip install "
-            "autotransfer[onnx]."
+            "onnx and onnxscript are needed to export. Install them with pip install onnx "
+            "onnxscript onnxruntime."
         ) from error
     target = Path(path).expanduser()
     if not target.absolute().parent.is_dir():

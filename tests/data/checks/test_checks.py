@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from autotransfer.data import checks
 from autotransfer.data.checks import check
+from autotransfer.data.checks.axes import axis_findings
 from autotransfer.data.checks.findings import ERRORS, WARNINGS, Report, error, warning
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.synthetic import make_subjects
@@ -380,3 +381,42 @@ def test_real_copy_is_found():
     report = check(SubjectDataset(TrialArray(X), data.y, data.subject))
     (leak,) = report.errors
     assert (leak.name, leak.trials) == ("overlap-across-subjects", (100, 2000))
+
+
+ROOT = Path(os.environ.get("AUTOTRANSFER_DATA", "../shared/data"))
+SETS = ("myo_emg", "threedc_emg", "ssvep_exoskeleton", "uci_eeg_objects", "mitbih_ecg")
+
+
+@pytest.mark.skipif(not ROOT.is_dir(), reason="needs the recordings")
+@pytest.mark.parametrize("name", SETS)
+def test_swapped_axes_of_recordings_are_told(name):
+    data = SubjectDataset(*some(name))
+    assert list(axis_findings(data)) == []
+    swapped = SubjectDataset(data.X.transpose(0, 2, 1), data.y, data.subject)
+    (finding,) = axis_findings(swapped)
+    assert finding.name == "swapped-axes"
+    assert "X.transpose(0, 2, 1)" in finding.message
+
+
+@pytest.mark.skipif(not ROOT.is_dir(), reason="needs the recordings")
+def test_swapped_axes_are_told_by_the_signals_too():
+    """Of 61 channels x 61 times only the signals can tell."""
+    X, y, subject = some("uci_eeg_objects")
+    square = X[:, :, :61]
+    swapped = SubjectDataset(square.transpose(0, 2, 1), y, subject)
+    assert list(axis_findings(SubjectDataset(square, y, subject))) == []
+    assert [f.name for f in axis_findings(swapped)] == ["swapped-axes"]
+
+
+def some(name):
+    with np.load(ROOT / name / f"{name}.npz") as arrays:
+        return arrays["X"][:600].astype(np.float32), arrays["y"][:600], arrays["subject"][:600]
+
+
+def test_muscles_and_the_normalisation_of_channels():
+    data = study(channels=["EMG1", "EMG2", "EMG3", "EMG4"])
+    assert len(check(data)) == len(check(data, normalise="trial")) == 0
+    (finding,) = only(check(data, normalise="channel"), "emg-normalised-by-channel")
+    assert finding.channels == ("EMG1", "EMG2", "EMG3", "EMG4")
+    assert "normalise='trial'" in finding.message
+    assert len(check(study(), normalise="channel")) == 0

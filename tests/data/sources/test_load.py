@@ -13,7 +13,7 @@ from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.sources.load import load
 from autotransfer.data.sources.npz import write_npz
 from autotransfer.data.sources.store import write_store
-from autotransfer.errors import SettingError, ShapeError, SourceError
+from autotransfer.errors import MissingSubjectError, SettingError, ShapeError, SourceError
 
 X = np.arange(40, dtype=np.float32).reshape(4, 2, 5)
 Y = ["a", "b", "a", "b"]
@@ -65,12 +65,17 @@ def test_a_mapping_with_wrong_keys_says_which_are_needed(source):
         load(source)
 
 
-@pytest.mark.parametrize("source", [None, 3, X, (X, Y), {1: X}, object(), b"study.npz"])
+@pytest.mark.parametrize("source", [None, 3, X, {1: X}, object(), b"study.npz"])
 def test_anything_else_lists_what_can_be_loaded(source):
     with pytest.raises(SourceError) as caught:
         load(source)
     for words in (type(source).__name__, ".npz", "dataset.json", "mne.Epochs", "MOABB", "(X, y, s"):
         assert words in str(caught.value)
+
+
+def test_two_arrays_lack_the_subjects():
+    with pytest.raises(MissingSubjectError, match=r"load\(\(X, y, subject\)\)"):
+        load((X, Y))
 
 
 def test_a_path_that_does_not_exist(tmp_path):

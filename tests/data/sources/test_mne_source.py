@@ -200,3 +200,32 @@ def test_without_mne_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mne", None)
     with pytest.raises(MissingExtraError, match=r"pip install autotransfer\[mne\]"):
         from_mne([make])
+
+
+def test_subjects_and_labels_in_columns_of_the_metadata():
+    """The name of a column is not the name of a person."""
+    table = pd.DataFrame({"subject": ["ann", "bob", "ann", "bob"], "task": [1, 1, 2, 2]})
+    data = from_mne(make(metadata=table), subject="subject", label="task")
+    assert data.subject.tolist() == ["ann", "bob", "ann", "bob"]
+    assert data.y.tolist() == [1, 1, 2, 2]
+    both = from_mne([make(metadata=table), make(metadata=table)], subject="subject")
+    assert both.subject_names == ["ann", "bob"]
+    assert both.recording.tolist() == [0] * 4 + [1] * 4
+    rejected = make(metadata=table)
+    rejected.drop([1], verbose="ERROR")
+    assert from_mne(rejected, subject="subject").subject.tolist() == ["ann", "ann", "bob"]
+
+
+def test_a_column_that_is_not_there():
+    table = pd.DataFrame({"person": ["ann", "bob", "ann", "bob"]})
+    with pytest.raises(SubjectError, match=r"column 'subject'.*columns are: person.*\['subject'\]"):
+        from_mne(make(metadata=table), subject="subject")
+    with pytest.raises(SubjectError, match=r"number 1 have no metadata column 'person'"):
+        from_mne([make(metadata=table), make()], subject="person")
+    assert from_mne(make(metadata=table), subject=["subject"]).subject_names == ["subject"]
+    assert from_mne(make(), subject="ann").subject_names == ["ann"]
+
+
+def test_the_unit_is_known_where_mne_knows_it():
+    assert from_mne({"ann": make()}).unit == "V"
+    assert from_mne({"ann": make(types="mag")}).unit is None

@@ -40,6 +40,7 @@ def test_what_is_written_is_read_back(path):
         recording=list("abcdef"),
         sfreq=200,
         channels=["C3", "C4"],
+        unit="mV",
         classes={"fist": "closed fist"},
         subjects={"cy": "Cyrus"},
     )
@@ -50,6 +51,7 @@ def test_what_is_written_is_read_back(path):
         np.testing.assert_array_equal(getattr(back, name), getattr(data, name))
     assert back.sfreq == 200
     assert back.channels == ["C3", "C4"]
+    assert back.unit == "mV"
     assert back.class_names == ["closed fist", "rest"]
     assert back.subject_names == ["ann", "bob", "Cyrus"]
     assert back.fingerprint() == data.fingerprint()

@@ -245,4 +245,4 @@ def test_a_missing_extra_is_named(tmp_path):
         [sys.executable, "-c", code, tests], capture_output=True, text=True, check=False
     )
     assert "MissingExtraError" in done.stderr
-    assert 'pip install "autotransfer[postgres]"' in done.stderr
+    assert 'pip install "psycopg[binary]"' in done.stderr

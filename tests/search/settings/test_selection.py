@@ -191,3 +191,32 @@ def test_what_could_not_be_censored_is_passed_over():
 def test_halving_keeps_the_best_and_enough_of_each_measure():
     found = searched(*((mmd(i), i / 100) for i in range(1, 10)), (ADV, 0.0), (BASELINE, 0.0))
     assert promoted(found, 3, 1) == [mmd(7), mmd(8), mmd(9), ADV, BASELINE]
+
+
+@given(st.lists(st.floats(0, 1), min_size=15, max_size=15), st.sampled_from(sorted(RULES)))
+def test_nested_scores_by_leaving_each_person_out(noise, rule):
+    """The choice without a person, made again from a table in which that person is not."""
+    values = {s: noise[5 * i : 5 * i + 5] for i, s in enumerate(CANDIDATES)}
+    test = VALUES
+    choice = choose(CANDIDATES, table(values, test), 5, 1, rule)
+    side = test if RULES[rule].side == "test" else values
+    for fold in range(5):
+        rest = {s: [v for i, v in enumerate(scores) if i != fold] for s, scores in side.items()}
+        without = choose(CANDIDATES, table(rest), 4, 1, rule.replace("oracle", "lower_quartile"))
+        assert choice.without[str(fold)] == without.setting
+        assert choice.nested[str(fold)] == test[without.setting][fold]
+
+
+def test_a_persons_own_score_does_not_reach_the_nested_choice():
+    for fold in range(5):
+        values = {s: list(scores) for s, scores in VALUES.items()}
+        before = choose(CANDIDATES, table(values), 5, 1).without[str(fold)]
+        for scrambled in ([0, 1, 0.5], [1, 0, 0.2], [0.3, 0.3, 1]):
+            for setting, value in zip(CANDIDATES, scrambled, strict=True):
+                values[setting][fold] = value
+            assert choose(CANDIDATES, table(values), 5, 1).without[str(fold)] == before
+
+
+def test_one_person_cannot_be_left_out():
+    choice = choose(CANDIDATES, table({s: v[:1] for s, v in VALUES.items()}), 1, 1)
+    assert choice.nested == choice.without == {}

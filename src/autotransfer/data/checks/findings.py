@@ -33,6 +33,7 @@ ERRORS: dict[str, type[AutoTransferError]] = {
 WARNINGS: dict[str, type[DataWarning]] = {
     **dict.fromkeys(("flat-channel", "flat-trial", "clipped", "label-like"), DataWarning),
     **dict.fromkeys(("copy-within-subject", "recording-across-subjects"), DataWarning),
+    **dict.fromkeys(("swapped-axes", "emg-normalised-by-channel"), DataWarning),
     "missing-class": DataWarning,
     "small-cell": SmallCellWarning,
 }

@@ -208,7 +208,7 @@ def _parts(epochs: Any, subject: Any, column: str | None) -> list[tuple[Any, Any
         import mne
     except ImportError as error:
         raise MissingExtraError(
-            "MNE is needed to read epochs. Install it with pip install autotransfer[mne]."
+            "MNE is needed to read epochs. Install it with pip install mne."
         ) from error
     if isinstance(epochs, Mapping):
         if subject is not None:

@@ -57,8 +57,7 @@ def from_moabb(
         import moabb  # noqa: F401 -- only to tell that it is missing
     except ImportError as error:
         raise MissingExtraError(
-            "MOABB is needed to read its data sets. Install it with pip install "
-            "autotransfer[moabb]."
+            "MOABB is needed to read its data sets. Install it with pip install moabb."
         ) from error
     numbers = _subjects(dataset, paradigm, subjects)
     signals, y, recorded = [], [], []

@@ -88,8 +88,7 @@ def _datasets() -> dict[str, Any]:
         from moabb.datasets.base import BaseDataset
     except ImportError as error:
         raise MissingExtraError(
-            "MOABB is needed to fetch its data sets. Install it with pip install "
-            "autotransfer[moabb]."
+            "MOABB is needed to fetch its data sets. Install it with pip install moabb."
         ) from error
     classes = {
         name: member

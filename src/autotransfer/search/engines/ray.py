@@ -372,6 +372,6 @@ def _import_ray() -> Any:
         import ray
     except ImportError as error:
         raise MissingExtraError(
-            'Ray is needed for engine="ray". Install it with pip install "autotransfer[ray]".'
+            'Ray is needed for engine="ray". Install it with pip install "ray[default]".'
         ) from error
     return ray

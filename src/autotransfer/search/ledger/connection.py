@@ -61,7 +61,7 @@ class Connection:
         except ImportError as error:
             raise MissingExtraError(
                 "psycopg is needed for a ledger in PostgreSQL. Install it with "
-                'pip install "autotransfer[postgres]".'
+                'pip install "psycopg[binary]".'
             ) from error
         self._psycopg: Any = psycopg
         self._url = libpq_url(url)

@@ -119,7 +119,8 @@ class Choice:
     judged: dict[Setting, float]
     failed: dict[Setting, int]
     without: dict[str, Setting] = field(default_factory=dict)
-    nested: dict[str, float] = field(default_factory=dict)
+    # Made of test scores, so it is no part of what was chosen.
+    nested: dict[str, float] = field(default_factory=dict, compare=False)
 
     @property
     def censors(self) -> bool:
