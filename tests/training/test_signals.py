@@ -192,7 +192,7 @@ def test_words_for_beginners():
     clf = classifier(max_epochs=1).fit(DATA)
     with pytest.raises(SettingError, match="without labels"):
         clf.adapt(BASE.X, BASE.y)
-    with pytest.raises(SubjectError, match="one person, but these trials are of subject01, subjec"):
+    with pytest.raises(SubjectError, match="one person, but these trials are of subject01"):
         clf.adapt(DATA)
 
 
