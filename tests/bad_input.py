@@ -254,7 +254,7 @@ SETTINGS = [
     row("synthetic seed", e.SettingError, "random_state; -1", partial(at.make_subjects, random_state=-1)),
     row("synthetic rate", e.SamplingRateError, "positive; -1", partial(at.make_subjects, sfreq=-1)),
     row("load None", e.SourceError, "NoneType; .npz", at.load, None),
-    row("load two arrays", e.SourceError, "tuple; (X, y, subject)", at.load, (X, Y)),
+    row("load two arrays", e.MissingSubjectError, "who each trial comes from; load((X, y, subject))", at.load, (X, Y)),
     row("load keys", e.SourceError, "labels; X, y, subject", at.load, {"X": X, "labels": Y}),
     row("load an unknown source", e.SettingError, "'moab'; 'moabb'; inria-ern", at.load, "moab:Kalunga2016"),
     row("load a source alone", e.SettingError, "lacks the folder; catalogue()", at.load, "inria-ern:"),

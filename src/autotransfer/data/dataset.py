@@ -245,7 +245,8 @@ def _ids(requested: Iterable[Any], valid: Labels, names: list[str], what: str) -
     alone = isinstance(requested, str) or np.ndim(requested) == 0  # type: ignore[arg-type]
     items: list[Any] = [requested] if alone else list(requested)
     by_name: dict[Any, Any] = dict(zip(names, valid.tolist(), strict=True))
-    ids = [by_name.get(item, item) if not_among([item], valid) else item for item in items]
+    named = [isinstance(item, str) and bool(not_among([item], valid)) for item in items]
+    ids = [by_name.get(i, i) if name else i for i, name in zip(items, named, strict=True)]
     missing = not_among(ids, valid)
     if missing:
         error = UnknownSubjectError if what == "subject" else LabelError
