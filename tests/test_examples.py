@@ -11,7 +11,7 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 # These stand for all where a change is tested: each one imports for seconds.
-FEW = {"plot_censor_in_torch", "plot_sklearn"}
+FEW = {"plot_sklearn"}
 # Needs an environment of its own: tests/exchange/run.sh runs its example there.
 ELSEWHERE = {"braindecode"}
 

@@ -91,7 +91,8 @@ def test_kill_of_a_worker_in_mid_trial(tmp_path, undisturbed):
     check(out, undisturbed)
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=nightly)])
+@nightly  # tests/cli/test_run_command.py has one that is killed and goes on
+@pytest.mark.parametrize("kills", [3, 10])
 def test_kill_of_the_driver_at_random_moments(tmp_path, undisturbed, kills):
     out = tmp_path / "run"
     rng = random.Random(0)
