@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -24,6 +23,7 @@ from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
 from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger.connection import place
 from autotransfer.search.options import run_definition, run_options_of, shared_of
 from autotransfer.search.procedure import Procedure
 from autotransfer.search.progress import RunProgress
@@ -91,7 +91,8 @@ class AutoTransfer(SignalEstimator):
     engine_options : dict, optional
         Options of the engine, such as ``{"address": "auto", "num_gpus": 0.25}`` for Ray.
     storage : str, optional
-        Ledger of the run: ``"postgresql://..."`` for a team; a file in the folder by default.
+        Ledger of the run: ``"postgresql://..."`` for a team, with the password in ``PGPASSWORD`` or
+        ``~/.pgpass``; a file in the folder by default.
     time_limit : str or float, optional
         Most time of a trial; one that takes longer is stopped, tried again and then given up.
     random_state : int
@@ -244,8 +245,7 @@ class AutoTransfer(SignalEstimator):
             "shape": list(problem.X.shape),
             "classes": [str(c) for c in problem.classes],
             "subjects": [str(s) for s in np.unique(problem.subject)],
-            # Without the password.
-            "storage": None if self.storage is None else re.sub("//.*@", "//", self.storage),
+            "storage": None if self.storage is None else place(self.storage),
             "params": space.params(),
             "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }

@@ -28,7 +28,10 @@ _argument = partial(typer.Argument, show_default=False)
 
 _DATA = "A .npz file, a folder store, or a name such as moabb:Kalunga2016 (see datasets)."
 _MODEL = "Folder of a run, whose chosen model is used, or a model folder."
-_STORAGE = "Ledger of the run: postgresql://...; a file in the run's folder by default."
+_STORAGE = (
+    "Ledger of the run: postgresql://... (password: PGPASSWORD or ~/.pgpass); a file in the run's "
+    "folder by default."
+)
 _NORMALISE = "Scale of the signals: channel (EEG), trial (EMG), train or none."
 _ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
 _SFREQ = "Sampling rate in Hz; that of the data by default."
