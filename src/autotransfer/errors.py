@@ -151,6 +151,10 @@ class KernelLengthWarning(AutoTransferWarning):
     """The encoder's default kernel lengths do not fit this sampling rate or window."""
 
 
+class StalledTrialWarning(AutoTransferWarning):
+    """A trial has not ended an epoch for much longer than its epochs take; it may hang."""
+
+
 class TrainingWarning(AutoTransferWarning):
     """Training ended in a way that should be looked at."""
 

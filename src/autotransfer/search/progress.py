@@ -53,6 +53,12 @@ class RunProgress(Viewed):
         self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
         self._fresh, self._start = 0, time.monotonic()
 
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._heartbeat is not None:
+            with contextlib.suppress(OSError):
+                self._heartbeat.unlink()
+
     def say(self, words: str) -> None:
         """Print a line."""
         if self._console is None:

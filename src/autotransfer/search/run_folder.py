@@ -99,7 +99,6 @@ class RunFolder:
 
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""
-        self.heartbeat.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.signals):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +16,9 @@ from rich.text import Text
 
 WIDEST = 40
 """Cells of the bar at most."""
+
+AFTER_EPOCH: ContextVar[Callable[[], None]] = ContextVar("AFTER_EPOCH", default=lambda: None)
+"""Is called after each epoch: a worker lets its driver know that the training goes on."""
 
 
 class LiveView:
@@ -115,6 +119,7 @@ class EpochProgress(Viewed):
 
     def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
         """Tell that an epoch is done."""
+        AFTER_EPOCH.get()()
         if self._console is None:
             return
         now = time.monotonic()
