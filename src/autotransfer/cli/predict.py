@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autotransfer.cli.options import Data, Json, Model, load_model
-from autotransfer.cli.output import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, print_text, say, working
+from autotransfer.text import csv_cell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +64,7 @@ def predict(
         print_json(result | {"balanced_accuracy": scores})
         return
     if out is None:
-        sys.stdout.write(table)
+        print_text(table)
     _show(scores, beside_csv=out is None)
 
 
@@ -105,7 +105,7 @@ def _csv(predicted: list[Any], probabilities: npt.NDArray[np.float64], classes: 
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["trial", "predicted", *(f"probability of {label}" for label in classes)])
     for trial, (label, row) in enumerate(zip(predicted, probabilities.tolist(), strict=True)):
-        writer.writerow([trial, label, *(f"{value:.6g}" for value in row)])
+        writer.writerow([trial, csv_cell(label), *(f"{value:.6g}" for value in row)])
     return text.getvalue()
 
 

@@ -9,7 +9,7 @@ import typer
 
 from autotransfer.cli import options as opt
 from autotransfer.cli.forecast import print_forecasts
-from autotransfer.cli.output import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, print_text, say, working
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,4 +154,4 @@ def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:
     }
     rows: Any = auto.candidates_[list(columns)].rename(columns=columns).to_dict("records")
     print_table(rows, "Balanced accuracy over subjects (q25: lower quartile)")
-    print(f"model:  {files.model}\nreport: {page}")
+    print_text(f"model:  {files.model}\nreport: {page}\n")

@@ -16,6 +16,7 @@ import numpy as np
 
 from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS
+from autotransfer.text import visible
 from autotransfer.training.progress import Viewed, duration
 
 STAGES = {
@@ -63,6 +64,7 @@ class RunProgress(Viewed):
         """Print a line."""
         if self._console is None:
             return
+        words = visible(words)
         if self._view is not None:
             self._console.print(words, highlight=False, markup=False)
         else:

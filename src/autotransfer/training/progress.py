@@ -14,6 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from autotransfer.text import visible
+
 WIDEST = 40
 """Cells of the bar at most."""
 
@@ -68,7 +70,7 @@ class LiveView:
             parts.append(ProgressBar(total=max(total, 1), completed=done, width=free))
         line = Table.grid(padding=(0, 1), pad_edge=False)
         line.add_row(*parts, Text(count))
-        lines = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
+        lines = [Text(f"  {visible(fact)}", no_wrap=True, overflow="ellipsis") for fact in facts]
         self._live.update(Group(line, *lines), refresh=True)
 
 
