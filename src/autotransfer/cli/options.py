@@ -127,20 +127,6 @@ def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any] | N
     return values
 
 
-def as_time(text: str | None) -> str | float | None:
-    """Read a time: a bare number is seconds.
-
-    Examples
-    --------
-    >>> as_time("90"), as_time("20m"), as_time(None)
-    (90.0, '20m', None)
-    """
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
 def make_space(
     measure: Sequence[str] | None, mode: Sequence[str] | None, strengths: Sequence[str] | None
 ) -> Space | None:

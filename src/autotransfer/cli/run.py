@@ -84,7 +84,7 @@ def run(
     ] = None,
     storage: opt.Storage = None,
     time_limit: Annotated[
-        str | None, opt.engine_option(help="Longest time that a trial may take.")
+        str | None, opt.engine_option(help="Longest time that a trial may take: 90s, 30m.")
     ] = None,
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
@@ -113,8 +113,6 @@ def run(
     of_search = {"measure", "mode", "random_state", "verbose"}
     training = {name: value for name, value in options.items() if name not in of_search}
     converted = {
-        "budget": opt.as_time(budget),
-        "time_limit": opt.as_time(time_limit),
         "engine_options": opt.named_values(engine_options, "--engine-options"),
         "classifier": opt.make_classifier(dataset, training),
         "space": opt.make_space(measure, mode, strengths),
