@@ -31,7 +31,13 @@ ROOMS = [
     "cli",
 ]
 WINGS = {room for room in ROOMS if "." in room}
-SHARED = {"errors", "registry", "_version"}  # every room may use them; they use no room
+SHARED = {
+    "errors",
+    "registry",
+    "text",
+    "_driver",
+    "_version",
+}  # every room may use them; they use no room
 OUTSIDE = {"", "__main__"}  # the package's own face, and what starts the cli: they see all rooms
 MOST_FILES = 15
 LONGEST = 600

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from autotransfer._driver import leave_with_driver
 from autotransfer._version import __version__
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ __all__ = [
     "make_subjects",
     "measure_leakage",
 ]
+
+leave_with_driver()
 
 # Rooms are opened when somebody asks for what is in them: `autotransfer --help` needs no torch.
 _ROOMS = {

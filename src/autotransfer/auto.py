@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +24,7 @@ from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
 from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger.connection import place
 from autotransfer.search.options import run_definition, run_options_of, shared_of
 from autotransfer.search.procedure import Procedure
 from autotransfer.search.progress import RunProgress
@@ -54,7 +55,7 @@ class AutoTransfer(SignalEstimator):
 
     Parameters
     ----------
-    budget : str or float, optional
+    budget : str or timedelta, optional
         Time for all of it, such as ``"20m"`` or ``"1h"``; a plan that fits is made from measured
         training steps. Without one everything is tried.
     out : path, optional
@@ -93,9 +94,11 @@ class AutoTransfer(SignalEstimator):
     engine_options : dict, optional
         Options of the engine, such as ``{"address": "auto", "num_gpus": 0.25}`` for Ray.
     storage : str, optional
-        Ledger of the run: ``"postgresql://..."`` for a team; a file in the folder by default.
-    time_limit : str or float, optional
-        Most time of a trial; one that takes longer is stopped, tried again and then given up.
+        Ledger of the run: ``"postgresql://..."`` for a team, with the password in ``PGPASSWORD`` or
+        ``~/.pgpass``; a file in the folder by default.
+    time_limit : str or timedelta, optional
+        Most time of a trial, such as ``"30m"``; one that takes longer is stopped, tried again and
+        then given up.
     random_state : int
         Seed of everything.
     verbose : bool
@@ -127,7 +130,7 @@ class AutoTransfer(SignalEstimator):
 
     def __init__(
         self,
-        budget: str | float | None = None,
+        budget: str | timedelta | None = None,
         *,
         out: str | os.PathLike[str] | None = None,
         classifier: CensoredClassifier | None = None,
@@ -145,7 +148,7 @@ class AutoTransfer(SignalEstimator):
         n_jobs: int = 1,
         engine_options: dict[str, Any] | None = None,
         storage: str | None = None,
-        time_limit: str | float | None = None,
+        time_limit: str | timedelta | None = None,
         random_state: int = 0,
         verbose: bool = True,
     ) -> None:
@@ -180,6 +183,7 @@ class AutoTransfer(SignalEstimator):
         path = Path("autotransfer-runs") / digest(definition)[:12] if self.out is None else self.out
         folder = RunFolder(Path(path).expanduser().resolve())
         storage = self.storage or folder.ledger
+        starter = self._starter(shared, folder)  # refuses a wrong time_limit
         stop = Stop()
         show = RunProgress(bool(self.verbose), heartbeat=folder.heartbeat)
         with contextlib.ExitStack() as stack:
@@ -189,7 +193,7 @@ class AutoTransfer(SignalEstimator):
             folder.claim(definition, self._about(shared.problem, options.space))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
-            start = stack.enter_context(self._starter(shared, folder))
+            start = stack.enter_context(starter)
             driver = Driver(ledger, start, shared.hash, show, stop)
             procedure = Procedure(
                 options, shared.hash, folder, ledger, start, show, driver, bool(self.portraits)
@@ -256,8 +260,7 @@ class AutoTransfer(SignalEstimator):
             ],
             "subject_names": dict(problem.subject_names),
             "signals": problem.info.to_json(),
-            # Without the password.
-            "storage": None if self.storage is None else re.sub("//.*@", "//", self.storage),
+            "storage": None if self.storage is None else place(self.storage),
             "params": space.params(),
             "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
@@ -268,7 +271,7 @@ class AutoTransfer(SignalEstimator):
             folder,
             self.engine,
             self.n_jobs if self.n_jobs > 0 else (os.cpu_count() or 1),
-            None if self.time_limit is None else parse_budget(self.time_limit),
+            None if self.time_limit is None else parse_budget(self.time_limit, "time_limit"),
             self.engine_options or {},
             checkpoints=bool(self.prune),
         )

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autotransfer.text import visible
+
 
 class AutoTransferError(Exception):
     """Base class of every error raised by this package."""
+
+    # A message names what stands in the data, and is printed by whoever meets it.
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class DataError(AutoTransferError, ValueError):
@@ -52,7 +58,7 @@ class UnknownSubjectError(SubjectError, KeyError):
 
     # KeyError would show the message as a quoted repr.
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return visible(str(self.args[0])) if self.args else ""
 
 
 class ChannelMismatchError(DataError):
@@ -142,6 +148,9 @@ class IncompleteResultsError(AutoTransferError, RuntimeError):
 class AutoTransferWarning(UserWarning):
     """Base class of every warning raised by this package."""
 
+    def __str__(self) -> str:
+        return visible(super().__str__())
+
 
 class DataWarning(AutoTransferWarning):
     """Something in the data is doubtful but can be used."""
@@ -153,6 +162,10 @@ class SmallCellWarning(DataWarning):
 
 class KernelLengthWarning(AutoTransferWarning):
     """The encoder's default kernel lengths do not fit this sampling rate or window."""
+
+
+class StalledTrialWarning(AutoTransferWarning):
+    """A trial has not ended an epoch for much longer than its epochs take; it may hang."""
 
 
 class TrainingWarning(AutoTransferWarning):

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import optuna
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -104,6 +105,29 @@ def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
         undisturbed[0] / "model" / "weights.safetensors"
     ).read_bytes()
     call("status", out, "--check")
+
+
+@pytest.mark.nightly
+def test_sigterm_is_a_first_control_c(study, tmp_path):
+    out = tmp_path / "run"
+    given = ("run", study, "--out", out, *small.OPTIONS, "--max-epochs", 40)
+    process = small.start(*given, start_new_session=True)
+    wait_for_trials(out, 1, process)
+    before = sum(stage.done for stage in read_status(out).stages)
+    assert (out / ".heartbeat.json").exists()
+    workers = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGTERM)  # as Slurm does: driver and workers
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+    assert "Stopping: the trials that run have 20 s to finish" in said
+    assert said.splitlines()[-1].startswith("Stopped: ")
+    status = read_status(out)
+    assert not status.complete
+    assert sum(stage.done for stage in status.stages) > before  # what ran was finished
+    assert sum(stage.failed for stage in status.stages) == 0
+    assert not (out / ".heartbeat.json").exists()
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert not alive
 
 
 def test_json_stands_alone_on_stdout(undisturbed):

@@ -268,15 +268,18 @@ def test_pictures_and_tables_are_files_too(whole_run, page, tmp_path):
     assert not (tmp_path / "none-files").exists()
 
 
-def test_the_call_to_run_it_again_is_this_run(whole_run):
-    call, _, _ = python(gather(whole_run)).partition("auto.fit(")
+@pytest.mark.parametrize("budget", [None, 5400.0, 0.25])
+def test_the_call_to_run_it_again_is_this_run(whole_run, budget):
+    record = gather(whole_run)
+    record = replace(record, definition=record.definition | {"budget": budget})
+    call, _, _ = python(record).partition("auto.fit(")
     names = {}
     exec(call, names)
     auto = names["auto"]
     shared = shared_of(auto, data(), None, None)
     definition = run_definition(shared, run_options_of(auto, shared.problem))
     saved = json.loads(RunFolder(whole_run).run.read_text())["definition"]
-    assert json.loads(json.dumps(definition)) == saved
+    assert json.loads(json.dumps(definition)) == saved | {"budget": budget}
 
 
 def test_failures_are_shown(whole_run, tmp_path):

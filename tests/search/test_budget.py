@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import drive
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,16 +46,27 @@ def fit(budget, workers=2, most=MOST, costs=COSTS, **more):
 )
 def test_times(text, seconds):
     assert parse_budget(text) == seconds
-    assert parse_budget(seconds) == seconds
     assert parse_budget(timedelta(seconds=seconds)) == seconds
 
 
 @pytest.mark.parametrize(
-    "bad", ["", "soon", "5", "5 parsecs", "h", "-5m", 0, -1, float("nan"), "1h!"]
+    "bad", ["", "soon", "5 parsecs", "h", "-5m", 0, -1, float("nan"), "1h!", "0m", True]
 )
 def test_what_is_no_time(bad):
     with pytest.raises(BudgetError, match="budget="):
         parse_budget(bad)
+
+
+@pytest.mark.parametrize("bare", [5, 5.0, "5", " 5 "])
+@pytest.mark.parametrize("name", ["budget", "time_limit"])
+def test_a_number_without_a_unit_is_refused(bare, name, tmp_path):
+    data = drive.data()
+    auto = drive.auto(tmp_path / "run", **{name: bare})
+    with pytest.raises(
+        BudgetError, match=rf"{name}=.* has no unit. Write '5(.0)?m' for minutes or"
+    ):
+        auto.fit(data.X, data.y, subject=data.subject)
+    assert not (tmp_path / "run" / "ledger.jsonl").exists()
 
 
 @settings(max_examples=30)

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import work
 
-from autotransfer.errors import EngineError, LedgerError, RunStoppedError
-from autotransfer.search import BASELINE, Ledger, Setting, make_engine
+from autotransfer.errors import EngineError, LedgerError, RunStoppedError, StalledTrialWarning
+from autotransfer.search import BASELINE, Ledger, Setting, driver, make_engine
 from autotransfer.search.driver import TRIES, Driver, Stop
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.trial import Trial
@@ -142,6 +142,56 @@ def test_control_c_is_heard_in_the_main_thread_and_given_back(capfd):
     said = capfd.readouterr().err
     assert "finished first" in said
     assert "Stopping now" in said
+
+
+def test_sigterm_gives_trials_a_while_and_then_stops(run, monkeypatch):
+    monkeypatch.setattr(driver, "GRACE", 1.0)
+    stop = Stop()
+    asked = []
+
+    def ask():
+        while not run.traces():
+            time.sleep(0.05)
+        asked.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with stop.listening(RunProgress(False)):
+        threading.Thread(target=ask, daemon=True).start()
+        with pytest.raises(RunStoppedError, match="the same call goes on"):
+            run(work.hangs, TRIALS[:1], stop)
+    assert 1 <= time.monotonic() - asked[0] < 10
+    assert stop.asked == 1
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert run.left == []  # to be run again, as if it had never begun
+
+
+def test_a_second_sigterm_stops_now(capfd):
+    stop = Stop()
+    with stop.listening(RunProgress(True)):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+        assert (stop.asked, stop.now) == (1, False)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+        assert stop.now
+    said = capfd.readouterr().err
+    # Slurm and Kubernetes kill after 30 s.
+    assert "the trials that run have 20 s to finish" in said
+    assert "Stopping now" in said
+
+
+def test_a_trial_that_seems_to_hang_is_named_once_and_left_alone(run, monkeypatch):
+    monkeypatch.setattr(driver, "STALLED_SECONDS", 1.0)
+    trials = [t for t in TRIALS if t.setting == BASELINE][:4]
+    with pytest.warns(StalledTrialWarning) as said:
+        found, entries = run(work.stalls, trials)
+    (warning,) = said
+    assert str(warning.message).startswith("uncensored, fold 2 of 8: no epoch has ended for ")
+    assert "an epoch takes about 0 s" in str(warning.message)
+    assert "--time-limit" in str(warning.message)
+    assert all(not one.error for one in found)
+    assert [entry.attempts for entry in entries] == [1] * 4
 
 
 def test_a_ledger_that_cannot_be_written_stops_the_run(tmp_path):

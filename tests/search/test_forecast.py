@@ -19,7 +19,7 @@ def test_budgets_are_planned_from_one_measurement(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     auto = drive.auto(None)
     whole, hour, short = auto.forecast(
-        DATA.X, DATA.y, subject=DATA.subject, budgets=[None, "1h", 0.001]
+        DATA.X, DATA.y, subject=DATA.subject, budgets=[None, "1h", "0.001s"]
     )
     assert (whole.budget, hour.budget, short.budget) == (None, 3600.0, 0.001)
     assert whole.trials == hour.trials == 17  # an hour is more than enough
@@ -33,4 +33,4 @@ def test_budgets_are_planned_from_one_measurement(tmp_path, monkeypatch, capsys)
     assert capsys.readouterr().out == ""
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(BudgetError, match="too short"):
-        drive.auto(None, budget=0.001).dry_run(DATA.X, DATA.y, subject=DATA.subject)
+        drive.auto(None, budget="0.001s").dry_run(DATA.X, DATA.y, subject=DATA.subject)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from autotransfer.errors import NonFiniteLossError
+from autotransfer.training.progress import EpochProgress
 
 
 def result(trial):
@@ -48,6 +49,21 @@ def slow(handle, trial):
     _note(handle, trial)
     time.sleep(0.3)
     return result(trial)
+
+
+def stalls(handle, trial):
+    """Train three epochs; in fold 1 the third takes very long."""
+    _note(handle, trial)
+    with EpochProgress(False, 3) as view:
+        for epoch in (1, 2, 3):
+            time.sleep(4 if epoch == 3 and trial.fold == 1 else 0.05)
+            view.epoch(epoch, 0.5, None, None)
+    return result(trial)
+
+
+def hangs(handle, trial):
+    _note(handle, trial)
+    time.sleep(3600)
 
 
 def faulty(handle, trial):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import typer
 
 from autotransfer.cli.output import say
 from autotransfer.errors import AutoTransferError, AutoTransferWarning, RunStoppedError
+from autotransfer.text import visible
 
 DONE, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -46,7 +48,7 @@ def careful(command: Callable[..., None]) -> Callable[..., None]:
                 raise  # for typer, which knows what to do
             except (Exception, KeyboardInterrupt) as error:
                 if debug:
-                    traceback.print_exc()
+                    sys.stderr.write(visible(traceback.format_exc()))
                 words, code = verdict(error)
                 say(words)
                 raise typer.Exit(code) from None

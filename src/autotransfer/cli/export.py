@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autotransfer.cli.options import Model, Overwrite, Storage, load_model
-from autotransfer.cli.output import say
+from autotransfer.cli.output import print_text, say
 
 _ONNX = "Write an ONNX file that turns signals into probabilities."
 _COPY = "Write a copy of the model folder."
@@ -48,8 +48,8 @@ def export(
         return
     classifier = load_model(source)
     if model is not None:
-        print(classifier.save(model, overwrite=overwrite))
+        print_text(f"{classifier.save(model, overwrite=overwrite)}\n")
     if onnx is not None:
         from autotransfer.training.onnx import export_onnx
 
-        print(export_onnx(classifier, onnx))
+        print_text(f"{export_onnx(classifier, onnx)}\n")

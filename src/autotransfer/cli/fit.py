@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotransfer.cli import options as opt
-from autotransfer.cli.output import print_json, print_table, working
+from autotransfer.cli.output import print_json, print_table, print_text, working
 
 if TYPE_CHECKING:
     from autotransfer.data import SubjectDataset
@@ -95,7 +95,7 @@ def fit(
         print_json(result)
     else:
         print_table([_row(result)])
-        print(f"model: {folder}")
+        print_text(f"model: {folder}\n")
 
 
 def _row(result: dict[str, Any]) -> dict[str, Any]:

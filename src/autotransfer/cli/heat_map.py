@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autotransfer.cli.output import frame
+from autotransfer.text import visible
 
 RAMP = " .:-=+*#%@"
 # From dark to light in equal steps of lightness, told apart by every kind of colour vision.
@@ -31,6 +32,7 @@ def heat_map(counts: Any, rows: list[str], columns: list[str], console: Console)
         Where it will be printed: its width says how many columns fit, and whether there are
         colours.
     """
+    rows, columns = [*map(visible, rows)], [*map(visible, columns)]
     maximum = max(int(counts.max()), 1)
     sums = len(str(int(counts.sum(1).max())))
     # Each column takes 3 cells more than what stands in it.

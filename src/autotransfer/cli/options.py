@@ -27,7 +27,10 @@ _argument = partial(typer.Argument, show_default=False)
 
 _DATA = "A .npz file, a folder store, or a name such as moabb:Kalunga2016 (see datasets)."
 _MODEL = "Folder of a run, whose chosen model is used, or a model folder."
-_STORAGE = "Ledger of the run: postgresql://...; a file in the run's folder by default."
+_STORAGE = (
+    "Ledger of the run: postgresql://... (password: PGPASSWORD or ~/.pgpass); a file in the run's "
+    "folder by default."
+)
 _NORMALISE = "Scale of the signals: channel (EEG), trial (EMG), train or none."
 _ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
 _SFREQ = "Sampling rate in Hz; that of the data by default."
@@ -117,20 +120,6 @@ def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any] | N
         except ValueError:
             values[name.strip()] = value
     return values
-
-
-def as_time(text: str | None) -> str | float | None:
-    """Read a time: a bare number is seconds.
-
-    Examples
-    --------
-    >>> as_time("90"), as_time("20m"), as_time(None)
-    (90.0, '20m', None)
-    """
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
 
 
 def make_space(

@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autotransfer.text import STEERING, visible
+
 LOG_WIDTH = 200
 """Columns where there is no terminal: tables in a file must not be folded."""
 
@@ -44,7 +46,12 @@ def say(words: str) -> None:
 
 def _print(out: Console, words: str, style: str = "") -> None:
     # A terminal would break lines within words; in a file a line is a line.
-    out.print(Text(words, style=style), soft_wrap=not out.is_terminal)
+    out.print(Text(visible(words), style=style), soft_wrap=not out.is_terminal)
+
+
+def print_text(text: str) -> None:
+    """Print a result as it is, such as a path for the next command; written out on a terminal."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
 @contextmanager
@@ -105,7 +112,7 @@ def _cell(value: Any) -> Text | str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else visible(str(value))
 
 
 def _is_number(value: Any) -> bool:
@@ -114,7 +121,8 @@ def _is_number(value: Any) -> bool:
 
 def print_json(value: Any) -> None:
     """Print JSON, alone on stdout."""
-    print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    print(STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def plain(value: Any) -> Any:

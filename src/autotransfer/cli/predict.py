@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autotransfer.cli.options import Data, Json, Model, load_model
-from autotransfer.cli.output import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, print_text, say, working
+from autotransfer.text import csv_cell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +68,7 @@ def predict(
             text.flush()
             text.detach()
     elif not as_json:
-        _write_csv(sys.stdout, probabilities, labelled, model)
+        _write_csv(SimpleNamespace(write=print_text), probabilities, labelled, model)
     if as_json:
         print_json(result | {"balanced_accuracy": scores})
         return
@@ -110,7 +111,7 @@ def _probabilities(
 
 
 def _write_csv(
-    handle: TextIO,
+    handle: Any,
     probabilities: npt.NDArray[np.float64],
     labelled: SubjectDataset | None,
     model: CensoredClassifier,
@@ -119,9 +120,8 @@ def _write_csv(
     classes = model.class_names_
     people = [] if labelled is None else ["subject", "true"]
     writer = csv.writer(handle, lineterminator="\n")
-    writer.writerow(
-        ["trial", *people, "predicted", *(f"probability of {name}" for name in classes)]
-    )
+    columns = (f"probability of {name}" for name in classes)
+    writer.writerow(["trial", *people, "predicted", *columns])
     for trial, row in enumerate(probabilities):
         who = []
         if labelled is not None:
@@ -130,7 +130,8 @@ def _write_csv(
                 labelled.class_names[labelled.y_code[trial]],
             ]
         numbers = (f"{value:.6g}" for value in row.tolist())
-        writer.writerow([trial, *who, classes[row.argmax()], *numbers])
+        names = map(csv_cell, [*who, classes[row.argmax()]])
+        writer.writerow([trial, *names, *numbers])
 
 
 def subject_scores(

@@ -9,7 +9,7 @@ import typer
 
 from autotransfer.cli import options as opt
 from autotransfer.cli.forecast import print_forecasts
-from autotransfer.cli.output import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, print_text, say, working
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def run(
     ] = None,
     storage: opt.Storage = None,
     time_limit: Annotated[
-        str | None, opt.engine_option(help="Longest time that a trial may take.")
+        str | None, opt.engine_option(help="Longest time that a trial may take: 90s, 30m.")
     ] = None,
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
@@ -113,8 +113,6 @@ def run(
     of_search = {"measure", "mode", "random_state", "verbose"}
     training = {name: value for name, value in options.items() if name not in of_search}
     converted = {
-        "budget": opt.as_time(budget),
-        "time_limit": opt.as_time(time_limit),
         "engine_options": opt.named_values(engine_options, "--engine-options"),
         "classifier": opt.make_classifier(training),
         "space": opt.make_space(measure, mode, strengths),
@@ -153,4 +151,4 @@ def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:
     }
     rows: Any = auto.candidates_[list(columns)].rename(columns=columns).to_dict("records")
     print_table(rows, "Balanced accuracy over subjects (q25: lower quartile)")
-    print(f"model:  {files.model}\nreport: {page}")
+    print_text(f"model:  {files.model}\nreport: {page}\n")

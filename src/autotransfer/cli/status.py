@@ -9,7 +9,7 @@ import typer
 
 from autotransfer.cli.errors import STOPPED
 from autotransfer.cli.options import Check, Json, Run, Storage
-from autotransfer.cli.output import print_json, print_table, say, working
+from autotransfer.cli.output import print_json, print_table, print_text, say, working
 
 if TYPE_CHECKING:
     from autotransfer.search.status import RunStatus
@@ -85,6 +85,6 @@ def report(
         page = write_report(Path(run), out, storage=storage, assets=assets)
     if not complete:
         say("The run is not complete, and its report says so.")
-    print(page)
+    print_text(f"{page}\n")
     if check and not complete:
         raise typer.Exit(STOPPED)

@@ -19,6 +19,7 @@ from autotransfer.report.pictures import Drawing, shown_methods, stamp_of
 from autotransfer.report.record import Record
 from autotransfer.report.reproduce import python
 from autotransfer.report.summary import answer
+from autotransfer.text import well_formed
 
 MOST_SETTINGS = 2000
 """Most rows of the table of settings; the CSV file has all."""
@@ -61,7 +62,7 @@ def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = N
         keep_trailing_newline=True,
     )
     environment.filters["data_uri"] = _data_uri
-    return environment.get_template("page.html.jinja").render(
+    text = environment.get_template("page.html.jinja").render(
         record=record,
         about=record.about,
         answer=answer(record),
@@ -86,6 +87,7 @@ def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = N
         style=style,
         version=__version__,
     )
+    return well_formed(text)
 
 
 def _rows(table: pd.DataFrame, most: int) -> list[dict[Any, Any]]:

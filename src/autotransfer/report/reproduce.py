@@ -53,7 +53,7 @@ def python(record: Record) -> str:
     definition = record.definition
     arguments: dict[str, str] = {}
     if definition["budget"] is not None:
-        arguments["budget"] = repr(definition["budget"])
+        arguments["budget"] = repr(f"{definition['budget']:.15g}s")
     arguments["out"] = repr(record.name)
     classifier = _classifier(record)
     if classifier:

@@ -18,6 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from autotransfer.text import well_formed
+
 WIDTH = 4.2
 """Inches."""
 
@@ -148,9 +150,9 @@ def new_figure(
 
 def to_svg(figure: Figure) -> bytes:
     """Give a figure as SVG: without a date, so that the same run gives the same page."""
-    buffer = io.BytesIO()
+    buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+    return well_formed(buffer.getvalue()).encode()
 
 
 def to_png(figure: Figure) -> bytes:

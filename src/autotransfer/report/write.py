@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from autotransfer.data import atomic
 from autotransfer.errors import SourceError
+from autotransfer.text import csv_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,7 @@ def _write_assets(folder: Path, record: Record, drawings: Mapping[str, Drawing])
     for name, table in TABLES.items():
         rows = table(record)
         if not rows.empty:
-            contents[f"{name}.csv"] = rows.to_csv(index=False).encode()
+            contents[f"{name}.csv"] = csv_table(rows)
     names = [f"{n}.{kind}" for n in NAMES for kind in ("svg", "png")] + [f"{n}.csv" for n in TABLES]
     for name in names:
         if name in contents:

@@ -28,29 +28,38 @@ PORTRAITS, PROBING = 3, 20.0
 """Portraits of latents at the end: how many trainings, and seconds of probing after each."""
 
 
-def parse_budget(budget: Any) -> float:
-    """Turn a time into seconds.
+def parse_budget(time: Any, name: str = "budget") -> float:
+    """Turn a time with its unit into seconds.
+
+    Parameters
+    ----------
+    time : str or timedelta
+        A bare number is refused: one means minutes by it, another one seconds.
+    name : str
+        Of the option, for messages.
 
     Examples
     --------
-    >>> parse_budget("1h"), parse_budget("1h30m"), parse_budget("20 min"), parse_budget(90)
+    >>> parse_budget("1h"), parse_budget("1h30m"), parse_budget("20 min"), parse_budget("90s")
     (3600.0, 5400.0, 1200.0, 90.0)
     """
-    if isinstance(budget, timedelta):
-        budget = budget.total_seconds()
-    if isinstance(budget, int | float) and not isinstance(budget, bool):
-        seconds = float(budget)
+    if isinstance(time, timedelta):
+        seconds = time.total_seconds()
     else:
-        text = str(budget).strip().lower().replace(" ", "")
+        text = str(time).strip().lower().replace(" ", "")
+        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) > 0:
+            raise BudgetError(
+                f"{name}={time!r} has no unit. Write '{text}m' for minutes or '{text}s' for "
+                "seconds."
+            )
         parts = re.findall(r"(\d+(?:\.\d+)?)(min|[smhd])", text)
         if not parts or "".join(n + u for n, u in parts) != text:
             raise BudgetError(
-                f"budget={budget!r} is not a time. Write it like '20m', '1h', '1h30m', '2d', or "
-                "as a number of seconds."
+                f"{name}={time!r} is not a time. Write it like '20m', '1h', '1h30m', '2d'."
             )
         seconds = sum(float(number) * UNITS[unit] for number, unit in parts)
-    if not 0 < seconds < float("inf"):
-        raise BudgetError(f"budget={budget!r} must be a time above 0.")
+    if not 0 < seconds < inf:
+        raise BudgetError(f"{name}={time!r} must be a time above 0.")
     return seconds
 
 

@@ -6,10 +6,12 @@ the same call runs exactly what is missing.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -23,20 +25,30 @@ from autotransfer.errors import (
     EngineError,
     RunStoppedError,
     SmallCellWarning,
+    StalledTrialWarning,
     TrialTimeoutError,
     WorkerDiedError,
 )
-from autotransfer.search.engines.base import Engine, Handle
+from autotransfer.search.engines.base import Engine, Handle, WatchedFuture
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.tasks import run_trial
+from autotransfer.training.progress import duration
 
 OF_A_TRIAL = (WorkerDiedError, TrialTimeoutError)
 
 TRIES = 3
 """How often a trial is tried whose worker died, or that raised something unforeseen."""
+
+GRACE = 20.0
+"""Seconds after SIGTERM in which trials may finish. Slurm (KillWait) and Kubernetes
+(terminationGracePeriodSeconds) kill after 30: the rest is to close the ledger and the engine."""
+
+STALLED, STALLED_SECONDS, FIRST_EPOCH = 20, 60.0, 600.0
+"""A trial may hang that ends no epoch in so many times the usual time of an epoch, at least so many
+seconds; in so many if nothing is known of its epochs."""
 
 
 class Stop:
@@ -44,27 +56,37 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked = 0
+        self._until = math.inf
+
+    @property
+    def now(self) -> bool:
+        """Whether what runs is not waited for any more."""
+        return self.asked > 1 or time.monotonic() >= self._until
 
     @contextmanager
     def listening(self, progress: RunProgress) -> Iterator[None]:
-        """Let Ctrl-C ask, in the main thread; elsewhere nobody can."""
+        """Let Ctrl-C and SIGTERM ask, in the main thread; elsewhere nobody can."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
         def ask(number: int, frame: Any) -> None:
             self.asked += 1
-            progress.say(
-                "Stopping: the trials that run are finished first. Ctrl-C again to stop now."
-                if self.asked == 1
-                else "Stopping now."
-            )
+            words = "the trials that run are finished first. Ctrl-C again to stop now."
+            if number == signal.SIGTERM:
+                self._until = min(self._until, time.monotonic() + GRACE)
+                words = (
+                    f"the trials that run have {GRACE:g} s to finish; the same command runs the "
+                    "others again."
+                )
+            progress.say(f"Stopping: {words}" if self.asked == 1 else "Stopping now.")
 
-        before = signal.signal(signal.SIGINT, ask)
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 class Driver:
@@ -98,6 +120,8 @@ class Driver:
     ) -> None:
         self._ledger, self._start, self._problem_hash = ledger, start, problem_hash
         self._progress, self._stop, self._work = progress, stop, work
+        self._stalled: set[str] = set()
+        self._epoch_seconds = 0.0  # of the slowest trial so far
         self._known: dict[str, Entry] = {
             entry.id: entry for stage in ledger.stages() for entry in ledger.entries(stage)
         }
@@ -156,6 +180,7 @@ class Driver:
                 self._progress.running(min(len(running), engine.n_workers))
                 done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 self._progress.tick()
+                self._name_stalled(running)
                 for future in done:
                     key, trial = running.pop(future)
                     entry = self._judge(future, stage, key, trial, attempts[key])
@@ -167,7 +192,7 @@ class Driver:
                     self._progress.done(entry)
                 if self._stop.asked:
                     self._give_back(running)
-                if self._stop.asked > 1:
+                if self._stop.now:
                     break
         except BaseException:
             engine.shutdown(wait=False, cancel_futures=True)
@@ -203,6 +228,28 @@ class Driver:
         """Take back what has not begun."""
         for future in [f for f in running if f.cancel()]:
             del running[future]
+
+    def _name_stalled(self, running: dict[Future[Any], tuple[str, Trial]]) -> None:
+        """Warn, once for each trial, of those that seem to hang; they are left alone."""
+        for future, (key, trial) in running.items():
+            if not isinstance(future, WatchedFuture) or key in self._stalled:
+                continue
+            each = self._epoch_seconds
+            if future.epochs:
+                each = (future.news - future.began) / future.epochs
+                self._epoch_seconds = max(each, self._epoch_seconds)
+            silence = time.monotonic() - future.news
+            if silence < (max(STALLED * each, STALLED_SECONDS) if each else FIRST_EPOCH):
+                continue
+            self._stalled.add(key)
+            usual = f"; an epoch takes about {duration(each)}" if each else ""
+            warnings.warn(
+                f"{trial}: no epoch has ended for {duration(silence)}{usual}. The trial may hang; "
+                "it is left to run. Give a time_limit (--time-limit) to have such trials stopped "
+                "and tried again, or stop the run and give the same command again.",
+                StalledTrialWarning,
+                stacklevel=2,
+            )
 
     def _judge(
         self, future: Future[Any], stage: str, key: str, trial: Trial, attempt: int

@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotransfer.data.atomic import PathLike
 from autotransfer.errors import LedgerError
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.ledger.connection import SCHEMES, libpq_url
+from autotransfer.search.ledger.connection import SCHEMES, libpq_address
 from autotransfer.search.settings.trial import digest
 from autotransfer.search.status import open_run
 
@@ -57,7 +57,7 @@ def export_optuna(run: PathLike, url: str, storage: str | None = None) -> int:
         The ledger cannot be read, or the storage cannot be written.
     """
     if url.startswith(SCHEMES):  # with the driver that the ledger uses
-        url = libpq_url(url).replace("postgresql:", "postgresql+psycopg:", 1)
+        url = libpq_address(url).replace("postgresql:", "postgresql+psycopg:", 1)
     contents, ledger = open_run(Path(run).expanduser(), storage)
     name, params = digest(contents["definition"]), contents["about"].get("params", {})
     verbosity = optuna.logging.get_verbosity()
@@ -68,7 +68,8 @@ def export_optuna(run: PathLike, url: str, storage: str | None = None) -> int:
                 _export(ledger, stage, f"{name}/{stage}", url, params) for stage in ledger.stages()
             )
     except (SQLAlchemyError, optuna.exceptions.OptunaError, ImportError, RuntimeError) as error:
-        message = str(error).partition("\n")[0].rstrip(".")
+        # With the URL, as some versions of SQLAlchemy say it, the message would show its password.
+        message = str(error).replace(url, "the URL").partition("\n")[0].rstrip(".")
         raise LedgerError(
             f"Optuna cannot use that storage: {message}. Give a URL such as sqlite:///run.db."
         ) from error

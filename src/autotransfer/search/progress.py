@@ -16,6 +16,7 @@ import numpy as np
 
 from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS
+from autotransfer.text import visible
 from autotransfer.training.progress import Viewed, duration
 
 STAGES = {
@@ -53,10 +54,17 @@ class RunProgress(Viewed):
         self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
         self._fresh, self._start = 0, time.monotonic()
 
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._heartbeat is not None:
+            with contextlib.suppress(OSError):
+                self._heartbeat.unlink()
+
     def say(self, words: str) -> None:
         """Print a line."""
         if self._console is None:
             return
+        words = visible(words)
         if self._view is not None:
             self._console.print(words, highlight=False, markup=False)
         else:

@@ -12,6 +12,7 @@ import pandas as pd
 from autotransfer.data import atomic
 from autotransfer.errors import RunMismatchError, join_some
 from autotransfer.search.ledger import Entry
+from autotransfer.text import csv_table
 
 FORMAT = "autotransfer-run-2"
 
@@ -88,7 +89,7 @@ class RunFolder:
 
     def write_table(self, path: Path, table: pd.DataFrame) -> None:
         """Write a table, unless it is there already."""
-        content = table.to_csv(index=False).encode()
+        content = csv_table(table)
         if not path.exists() or path.read_bytes() != content:
             atomic.write_bytes(path, content)
 
@@ -99,7 +100,6 @@ class RunFolder:
 
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""
-        self.heartbeat.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.signals):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -13,6 +13,7 @@ from typing import Any
 from autotransfer.errors import SourceError
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger.connection import place
 from autotransfer.search.run_folder import FORMAT, RunFolder
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
@@ -101,10 +102,11 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
         raise SourceError(f"{files.run} cannot be read ({error}).") from None
     if run.get("format") != FORMAT:
         raise SourceError(f"{folder} holds a run of another version of autotransfer.")
-    place = run["about"].get("storage")
-    if storage is None and place is not None:
+    elsewhere = run["about"].get("storage")
+    if storage is None and elsewhere is not None:
         raise SourceError(
-            f"The ledger of this run is in {place}. Give its address as storage (--storage)."
+            f"The ledger of this run is in {place(elsewhere)}. Give its address as storage "
+            "(--storage)."
         )
     return run, Ledger(storage or files.ledger, digest(run["definition"]), read_only=True)
 

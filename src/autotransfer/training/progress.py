@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -13,8 +14,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from autotransfer.text import visible
+
 WIDEST = 40
 """Cells of the bar at most."""
+
+AFTER_EPOCH: ContextVar[Callable[[], None]] = ContextVar("AFTER_EPOCH", default=lambda: None)
+"""Is called after each epoch: a worker lets its driver know that the training goes on."""
 
 
 class LiveView:
@@ -64,7 +70,7 @@ class LiveView:
             parts.append(ProgressBar(total=max(total, 1), completed=done, width=free))
         line = Table.grid(padding=(0, 1), pad_edge=False)
         line.add_row(*parts, Text(count))
-        lines = [Text(f"  {fact}", no_wrap=True, overflow="ellipsis") for fact in facts]
+        lines = [Text(f"  {visible(fact)}", no_wrap=True, overflow="ellipsis") for fact in facts]
         self._live.update(Group(line, *lines), refresh=True)
 
 
@@ -115,6 +121,7 @@ class EpochProgress(Viewed):
 
     def epoch(self, epoch: int, loss: float, best: float | None, patience_left: int | None) -> None:
         """Tell that an epoch is done."""
+        AFTER_EPOCH.get()()
         if self._console is None:
             return
         now = time.monotonic()

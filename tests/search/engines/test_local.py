@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -113,6 +114,15 @@ def test_ctrl_c_is_for_the_driver(engine):
     assert engine.submit(os.getpid).result(PATIENCE) == pid
 
 
+def test_sigterm_is_for_the_driver(engine):
+    # Slurm sends it to every process of a job.
+    pid = engine.submit(os.getpid).result(PATIENCE)
+    future = engine.submit(time.sleep, 0.5)
+    os.kill(pid, signal.SIGTERM)
+    assert future.result(PATIENCE) is None
+    assert engine.submit(os.getpid).result(PATIENCE) == pid
+
+
 def test_the_drivers_environment_stays_as_it_was():
     before = dict(os.environ)
     with LocalEngine(1) as engine:
@@ -214,6 +224,37 @@ def test_workers_go_with_a_driver_that_is_killed(tmp_path):
         finally:
             os.kill(driver.pid, signal.SIGKILL)
         assert gone(workers, 5)
+
+
+STARTING = """
+import os
+import autotransfer as at
+from autotransfer.search.engines.local import LocalEngine
+
+if __name__ == "__main__":
+    LocalEngine(1).submit(os.getpid).result()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="reads /proc; elsewhere a thread looks every second")
+def test_a_worker_goes_with_a_driver_that_is_killed_while_it_imports(tmp_path):
+    with start(tmp_path / "driver.py", STARTING) as driver:
+        try:
+            worker = None
+            # One of the first things this package imports; torch, which takes seconds, follows.
+            while worker is None or not re.search("_ctypes|libtorch", maps(worker)):
+                assert driver.poll() is None
+                worker = worker or next(iter(workers_of(driver.pid)), None)
+                time.sleep(0.005)
+        finally:
+            os.kill(driver.pid, signal.SIGKILL)
+        assert gone([worker], 1)
+
+
+def maps(process):
+    """Return the names of what a process has mapped into its memory."""
+    return Path(f"/proc/{process.pid}/maps").read_text()
 
 
 @pytest.mark.slow

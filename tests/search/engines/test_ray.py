@@ -115,12 +115,18 @@ def test_a_machine_that_dies_costs_only_attempts(cluster):
         assert engine.n_workers == 1  # follows the cluster
 
 
+def on_sigterm(number, frame):
+    """Stand for a driver that wants to be asked to stop."""
+
+
 @pytest.fixture(scope="module")
 def started():
     """An engine with a Ray of its own, and what was running before."""
     before = set(family(os.getpid()))
+    default = signal.signal(signal.SIGTERM, on_sigterm)
     engine = make_engine("ray", 2)
     yield engine
+    signal.signal(signal.SIGTERM, default)
     engine.shutdown(cancel_futures=True)
     left = [p for p in alive(family(os.getpid())) if p not in before]
     assert not [p for p in left if "resource_tracker" not in " ".join(p.cmdline())]
@@ -128,6 +134,10 @@ def started():
 
 def test_values_are_shared_and_not_copied(started):
     assert started.submit(read_only, started.put(np.ones(10**6))).result(PATIENCE)
+
+
+def test_sigterm_is_for_the_driver(started):
+    assert signal.getsignal(signal.SIGTERM) is on_sigterm
 
 
 def test_what_cannot_be_sent_is_told(started):

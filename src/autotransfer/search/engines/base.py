@@ -9,6 +9,7 @@ is for the caller to decide.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -55,6 +56,21 @@ class Engine(Protocol):
         error: BaseException | None,
         at: TracebackType | None,
     ) -> bool | None: ...
+
+
+class WatchedFuture(Future[Any]):
+    """The future of a trial whose worker tells of every epoch.
+
+    Attributes
+    ----------
+    began, news : float
+        When the trial began, and when it was last heard of (`time.monotonic`); infinite before.
+    epochs : int
+        Epochs that it was heard of since.
+    """
+
+    began = news = math.inf
+    epochs = 0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -20,7 +21,7 @@ from autotransfer.errors import (
     TrialTimeoutError,
     WorkerDiedError,
 )
-from autotransfer.search.engines.base import Carried, Handle
+from autotransfer.search.engines.base import Carried, Handle, WatchedFuture
 from autotransfer.search.engines.worker import Worker, line, pack, unpack
 
 _GUARD = (
@@ -30,7 +31,7 @@ _GUARD = (
 
 
 class _Trial(NamedTuple):
-    future: Future[Any]
+    future: WatchedFuture
     fn: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -99,7 +100,7 @@ class LocalEngine(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn(*args, **kwargs)`` in a worker."""
-        future: Future[Any] = Future()
+        future = WatchedFuture()
         with self._lock:
             if self._closed:
                 raise RuntimeError("This engine was shut down; it takes no more trials.")
@@ -161,8 +162,8 @@ class _Slot(threading.Thread):
     def run(self) -> None:
         """Run trials until the engine is shut down."""
         if hasattr(signal, "pthread_sigmask"):
-            # Inherited by the worker: Ctrl-C is for the driver, also while a worker starts.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            # Inherited by the worker: both are for the driver, also while a worker starts.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         trials = self.engine._trials
         while (trial := trials.get()) is not None:
             try:
@@ -198,7 +199,7 @@ class _Slot(threading.Thread):
             raise WorkerDiedError(f"Two workers died before the trial began; the second: {how}.")
         del message
         try:
-            reply = worker.receive(self.engine.time_limit)
+            reply = self._reply(worker, future)
         except (EOFError, OSError):
             how = self._end(seconds=5)
             raise WorkerDiedError(f"The worker ended before its trial did: {how}.") from None
@@ -217,6 +218,19 @@ class _Slot(threading.Thread):
         else:
             value.add_note(remote)
             future.set_exception(value)
+
+    def _reply(self, worker: Worker, future: WatchedFuture) -> bytes | None:
+        """Wait for the reply of a trial that has begun; None if it takes too long."""
+        future.began = future.news = time.monotonic()
+        limit = self.engine.time_limit
+        left = None
+        while True:
+            if limit is not None:
+                left = max(future.began + limit - time.monotonic(), 0.0)
+            reply = worker.receive(left)
+            if reply != b"":
+                return reply
+            future.epochs, future.news = future.epochs + 1, time.monotonic()
 
     def _start(self) -> Worker:
         """Start a worker; a second failure in a row makes the engine useless."""

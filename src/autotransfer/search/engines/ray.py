@@ -11,6 +11,7 @@ import faulthandler
 import math
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -282,6 +283,7 @@ class RayEngine(Executor):
         os.environ.setdefault("RAY_worker_niceness", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
         per_task: dict[str, Any] = {}
+        on_term = signal.getsignal(signal.SIGTERM)
         try:
             if self._lost:
                 self._ray.shutdown()
@@ -305,6 +307,10 @@ class RayEngine(Executor):
         except Exception as error:
             self._lost = True
             raise EngineError(f"Ray cannot be started or reached: {line(error)}.") from error
+        finally:
+            # Ray puts its own way to end in the place of that of whoever wants to be asked.
+            if callable(on_term) and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, on_term)
         self._lost = False
         self.life += 1
         # Whether to try again is decided above the engine, which counts the attempts.

@@ -1,19 +1,16 @@
 """A worker process of the local engine: the driver's end, the process itself, what they say.
 
 The worker says an empty message when it is ready (or why it refuses), then for every trial an
-empty message when the trial has arrived, and its reply.
+empty message when the trial has arrived and one after each epoch, and its reply.
 """
 
 from __future__ import annotations
 
 import copyreg
-import ctypes
 import io
 import os
 import signal
-import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,13 +22,14 @@ from typing import Any
 
 import torch
 
+from autotransfer._driver import DRIVER
 from autotransfer.errors import EngineError
 from autotransfer.search.engines.base import ONE_THREAD
+from autotransfer.training.progress import AFTER_EPOCH
 
 _SPAWN = get_context("spawn")
 # A new process gets the environment of the driver, which is changed for a moment: one at a time.
 _STARTING = threading.Lock()
-_PR_SET_PDEATHSIG = 1
 
 
 class Worker:
@@ -48,10 +46,10 @@ class Worker:
     def __init__(self, memory_limit: int | None = None) -> None:
         self.pipe, theirs = _SPAWN.Pipe()
         self.process = _SPAWN.Process(
-            target=_work, args=(theirs, os.getpid(), memory_limit), name="autotransfer worker"
+            target=_work, args=(theirs, memory_limit), name="autotransfer worker"
         )
         try:
-            with _STARTING, environment(ONE_THREAD):
+            with _STARTING, environment({**ONE_THREAD, DRIVER: str(os.getpid())}):
                 self.process.start()
         except BaseException:
             self.pipe.close()
@@ -150,11 +148,13 @@ def environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _work(pipe: Connection, driver: int, memory_limit: int | None) -> None:
-    """Run trials until the driver closes the pipe or is gone; the main function of a worker."""
-    _leave_with(driver)
+def _work(pipe: Connection, memory_limit: int | None) -> None:
+    """Run trials until the driver closes the pipe; the main function of a worker."""
+    # Both are for the driver, which lets trials finish: a terminal or Slurm sends them to all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     torch.set_num_threads(1)
+    AFTER_EPOCH.set(lambda: pipe.send_bytes(b""))
     pipe.send_bytes(limit_memory(memory_limit).encode())
     while True:
         try:
@@ -206,22 +206,6 @@ def call(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any, str
 def remote_traceback(error: BaseException) -> str:
     """Write down where in the worker an error came from."""
     return "In the worker:\n" + "".join(traceback.format_exception(error)).rstrip()
-
-
-def _leave_with(driver: int) -> None:
-    """End this process when the driver is gone, even while a trial is deep in C code."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != driver:  # gone before that
-            os._exit(1)
-        return
-
-    def watch() -> None:
-        while os.getppid() == driver:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def limit_memory(limit: int | None) -> str:

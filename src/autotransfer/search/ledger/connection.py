@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import platform
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from autotransfer.errors import LedgerError, MissingExtraError, RunInUseError
 T = TypeVar("T")
 
 SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+EXAMPLE = "postgresql://host:port/database"
 TELL_EVERY = 10.0  # seconds
 # A driver's machine that lost its power is noticed within two minutes, not two hours. The rest
 # makes "recorded" mean "on the disk" whatever the server's own setting is.
@@ -56,16 +58,9 @@ class Connection:
     """
 
     def __init__(self, url: str, run: str, read_only: bool, patience: float) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise MissingExtraError(
-                "psycopg is needed for a ledger in PostgreSQL. Install it with "
-                'pip install "psycopg[binary]".'
-            ) from error
-        self._psycopg: Any = psycopg
-        self._url = libpq_url(url)
-        self.where = _where(self._url, psycopg)
+        self._psycopg: Any = _driver()
+        self._url = libpq_address(url)
+        self.where = place(url)
         self._run, self._read_only, self._patience = run, read_only, patience
         # Tells our own broken connections from other drivers; the server keeps 63 characters.
         owner = f"process {os.getpid()} on {platform.node()[:24]}"
@@ -74,7 +69,7 @@ class Connection:
         self._closed = False
         try:
             self._connect()
-        except psycopg.Error as error:
+        except self._psycopg.Error as error:
             raise LedgerError(f"{self.where} cannot be opened: {_message(error)}.") from error
 
     def rows(self, query: str, *values: Any) -> list[Any]:
@@ -155,9 +150,30 @@ class Connection:
             self._connection = None
 
 
-def libpq_url(url: str) -> str:
-    """Return the URL as libpq wants it."""
-    rest = url.partition("://")[2]
+def is_address(storage: object) -> bool:
+    """Whether a storage is the address of a database and not the path of a file.
+
+    Addresses are URLs and libpq's ``host=... dbname=...``; a file of such a name is ``./host=...``.
+
+    Examples
+    --------
+    >>> is_address("postgresql://host/database"), is_address("host=server dbname=ledger")
+    (True, True)
+    >>> is_address("runs/gestures/ledger.jsonl")
+    False
+    """
+    return isinstance(storage, str) and re.match(r"\s*(\w+\s*=|[\w+.-]+://)", storage) is not None
+
+
+def libpq_address(address: str) -> str:
+    """Return the address as libpq wants it."""
+    scheme, _, rest = address.partition("://")
+    if re.match(r"\s*\w+\s*=", address):
+        return address
+    if f"{scheme}://" not in SCHEMES:
+        raise LedgerError(
+            f"A ledger cannot be in {scheme}://; give a file, or a database like {EXAMPLE}."
+        )
     # Such a password would be taken for part of the host, and shown in messages about it.
     if any(sign in rest.rpartition("@")[0] for sign in "@/?#"):
         raise LedgerError(
@@ -166,16 +182,36 @@ def libpq_url(url: str) -> str:
     return f"postgresql://{rest}"
 
 
-def _where(url: str, psycopg: Any) -> str:
-    """Say where a URL leads, without user and password."""
+def place(storage: str) -> str:
+    """Say where a ledger is: a file, or host, port and name of a database and nothing else.
+
+    What is shown, logged or kept of an address comes from here: no user, no password, no key.
+    """
+    if not is_address(storage):
+        return str(storage)
+    psycopg = _driver()
     try:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:
+        parts = psycopg.conninfo.conninfo_to_dict(libpq_address(storage))
+    except psycopg.Error:  # whose message may hold the password
         raise LedgerError(
-            "The URL of the database is not like postgresql://user:password@host:port/database."
+            f"The address of the database cannot be read. Give one like {EXAMPLE}."
         ) from None
-    host, port = parts.get("host", "localhost"), parts.get("port", 5432)
-    return f"database {parts.get('dbname', parts.get('user', ''))} at {host}:{port}"
+    # What the address leaves out comes from the environment (PGHOST and the like).
+    rest = {o.keyword.decode(): o.val for o in psycopg.pq.Conninfo.get_defaults() if o.val}
+    parts = {name: value.decode() for name, value in rest.items()} | parts
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    return f"database {parts.get('dbname') or parts.get('user')} at {host}:{parts.get('port')}"
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtraError(
+            "psycopg is needed for a ledger in PostgreSQL. Install it with "
+            'pip install "psycopg[binary]".'
+        ) from error
+    return psycopg
 
 
 def lock_key(text: str) -> int:

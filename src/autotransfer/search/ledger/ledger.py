@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autotransfer.errors import LedgerError
-from autotransfer.search.ledger.connection import SCHEMES
+from autotransfer.search.ledger.connection import is_address
 from autotransfer.search.ledger.entry import Entry, entry_texts, to_text
 from autotransfer.search.ledger.file import File
 from autotransfer.search.ledger.postgres import Postgres
@@ -25,7 +25,8 @@ class Ledger:
     Parameters
     ----------
     storage : str or path
-        Path of a file, made if it is not there, or a ``postgresql://`` URL.
+        Path of a file, made if it is not there, or the address of a PostgreSQL database:
+        ``postgresql://...``, or libpq's ``host=... dbname=...``.
     name : str
         Name of the run. Runs of different names may share a storage.
     read_only : bool, default False
@@ -58,8 +59,8 @@ class Ledger:
         # Executors call back from threads of their own.
         self._one_at_a_time = threading.RLock()
         self._store: File | Postgres
-        if isinstance(storage, str) and storage.startswith(SCHEMES):
-            self._store = Postgres(storage, name, read_only, patience)
+        if is_address(storage):
+            self._store = Postgres(str(storage), name, read_only, patience)
         else:
             self._store = File(Path(storage), name, read_only)
 

@@ -1,0 +1,60 @@
+"""Names of people, classes, channels and folders, in places that would act on what is in them.
+
+A terminal obeys escape sequences, a picture with control characters is no XML, and a spreadsheet
+computes what looks like a formula. There is one function for each.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Control characters but tab and newline, changes of the direction of writing, and what is no text.
+STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_FORMULA = re.compile(r"[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+
+
+def visible(text: str) -> str:
+    r"""Write out what would steer a terminal.
+
+    Examples
+    --------
+    >>> print(visible("subject \x1b[31mann"))
+    subject \x1b[31mann
+    """
+    return STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def well_formed(text: str) -> str:
+    r"""Put a sign in the place of characters that SVG and HTML may not hold.
+
+    Examples
+    --------
+    >>> well_formed("<text>\x1bann</text>")
+    '<text>�ann</text>'
+    """
+    return STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def csv_cell(value: Any) -> Any:
+    """Put an apostrophe before text that a spreadsheet would compute; numbers stay numbers.
+
+    Examples
+    --------
+    >>> csv_cell("=1+1"), csv_cell("-1"), csv_cell(-1), csv_cell("ann")
+    ("'=1+1", '-1', -1, 'ann')
+    """
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def csv_table(table: pd.DataFrame) -> bytes:
+    """Write a table as CSV."""
+    return table.map(csv_cell).rename(columns=csv_cell).to_csv(index=False).encode()
