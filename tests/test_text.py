@@ -128,6 +128,7 @@ def test_the_table_of_predictions_is_safe_as_well(run, study):
     done = call("predict", run, study)
     assert done.exit_code == 0, done.output
     rows = list(csv.reader(io.StringIO(done.stdout, newline="")))
+    safe = {'\'=cmd|" /C calc"!A1', r"'-\x1b]0;title\x07"}
     for column in (2, 3):  # the true class and the predicted one
-        assert {row[column] for row in rows[1:]} <= {f"'{name}" for name in CLASSES}
+        assert {row[column] for row in rows[1:]} <= safe
     assert "'=1+1" in {row[1] for row in rows[1:]}

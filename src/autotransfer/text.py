@@ -45,14 +45,17 @@ def well_formed(text: str) -> str:
 def csv_cell(value: Any) -> Any:
     """Put an apostrophe before text that a spreadsheet would compute; numbers stay numbers.
 
+    Control characters are written out: a carriage return would end the row for some readers.
+
     Examples
     --------
     >>> csv_cell("=1+1"), csv_cell("-1"), csv_cell(-1), csv_cell("ann")
     ("'=1+1", '-1', -1, 'ann')
     """
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    formula = _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    return visible(f"'{value}" if formula else value)
 
 
 def csv_table(table: pd.DataFrame) -> bytes:
