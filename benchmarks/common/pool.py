@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from autotransfer.training.progress import duration
+from autotransfer.text import duration
 
 
 @dataclass(frozen=True)

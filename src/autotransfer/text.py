@@ -1,4 +1,4 @@
-"""Names of people, classes, channels and folders, in places that would act on what is in them.
+"""Text for people: times in words, and names in the data in places that would act on them.
 
 A terminal obeys escape sequences, a picture with control characters is no XML, and a spreadsheet
 computes what looks like a formula. There is one function for each.
@@ -61,3 +61,16 @@ def csv_cell(value: Any) -> Any:
 def csv_table(table: pd.DataFrame) -> bytes:
     """Write a table as CSV."""
     return table.map(csv_cell).rename(columns=csv_cell).to_csv(index=False).encode()
+
+
+def duration(seconds: float) -> str:
+    """Write a time span in words.
+
+    Examples
+    --------
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -13,9 +13,10 @@ import pytest
 
 from autotransfer.errors import SourceError
 from autotransfer.search.budget import Plan
-from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.run_folder import RunFolder
-from autotransfer.search.settings.trial import digest
+from autotransfer.search.settings.setting import BASELINE
+from autotransfer.search.settings.trial import Trial, digest
 from autotransfer.search.status import read_status
 
 
@@ -65,6 +66,30 @@ def test_a_driver_that_was_killed_is_not_alive(folder):
     status = beat(folder, pid=gone())
     assert not status.alive
     assert status.left is None
+
+
+LOOK = """
+import json, sys
+sys.argv = ["autotransfer", "status", {!r}]
+from autotransfer.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+heavy = ("torch", "sklearn", "pandas", "scipy", "numpy", "optuna", "matplotlib")
+print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+
+
+def test_looking_at_a_run_imports_nothing_heavy(folder):
+    trial = Trial(BASELINE, 0, 3, 0, 10)
+    with Ledger(folder.ledger, digest({"data": "a", "classifier": "b"})) as ledger:
+        ledger.record(Entry("1", "search", "done", trial.to_json(), {}))
+    code = LOOK.format(str(folder.path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *said, heavy = done.stdout.splitlines()
+    assert any("searching" in line and "1" in line for line in said)
+    assert json.loads(heavy) == []
 
 
 def test_a_folder_without_a_run(tmp_path):

@@ -23,7 +23,7 @@ def print_forecasts(forecasts: Sequence[Forecast], as_json: bool = False) -> Non
 
 def forecast_row(forecast: Forecast) -> dict[str, Any]:
     """Write a forecast as a row of a table."""
-    from autotransfer.training.progress import duration
+    from autotransfer.text import duration
 
     budget = "none" if forecast.budget is None else duration(forecast.budget)
     if forecast.plan is None:

@@ -39,7 +39,7 @@ def status(run: Run, storage: Storage = None, check: Check = False, as_json: Jso
 
 
 def _row(stage: Any) -> dict[str, Any]:
-    from autotransfer.search.progress import STAGES
+    from autotransfer.search.status import STAGES
 
     return {
         "stage": STAGES[stage.name],
@@ -50,7 +50,7 @@ def _row(stage: Any) -> dict[str, Any]:
 
 
 def _words(run_status: RunStatus) -> str:
-    from autotransfer.training.progress import duration
+    from autotransfer.text import duration
 
     if run_status.complete:
         return "The run is complete."

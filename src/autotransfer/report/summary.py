@@ -12,7 +12,7 @@ from autotransfer.report.statistics import Paired, bootstrap_mean, paired
 from autotransfer.search.results import cut_short
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.tasks import ADAPTED_TO
-from autotransfer.training.progress import duration
+from autotransfer.text import duration
 
 MODES = {
     "marginal": "the latent is made independent of the person",

@@ -1,16 +1,16 @@
 """AutoTransfer: the search for the setting that works on people never seen."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from autotransfer.search.engines import ENGINES, make_engine
-from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.settings.selection import RULES
-from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS, Setting
-from autotransfer.search.settings.space import Space
-from autotransfer.search.tensorboard import write_tensorboard
-
 if TYPE_CHECKING:
+    from autotransfer.search.engines import ENGINES, make_engine
+    from autotransfer.search.ledger import Entry, Ledger
     from autotransfer.search.optuna_export import export_optuna
+    from autotransfer.search.settings.selection import RULES
+    from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS, Setting
+    from autotransfer.search.settings.space import Space
+    from autotransfer.search.tensorboard import write_tensorboard
 
 __all__ = [
     "BASELINE",
@@ -26,11 +26,27 @@ __all__ = [
     "write_tensorboard",
 ]
 
+# Opened when somebody asks: `autotransfer status` needs no torch, and a worker no Optuna.
+_WHERE = {
+    "BASELINE": "settings.setting",
+    "BASELINE_BY_CLASS": "settings.setting",
+    "ENGINES": "engines",
+    "RULES": "settings.selection",
+    "Entry": "ledger",
+    "Ledger": "ledger",
+    "Setting": "settings.setting",
+    "Space": "settings.space",
+    "export_optuna": "optuna_export",
+    "make_engine": "engines",
+    "write_tensorboard": "tensorboard",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # Every worker imports this package, and Optuna's storage would be a tenth of what that takes.
-    if name == "export_optuna":
-        from autotransfer.search.optuna_export import export_optuna
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
 
-        return export_optuna
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from typing import Any
 
 from autotransfer.errors import BudgetError
 from autotransfer.search.settings.setting import Setting
-from autotransfer.training.progress import duration
+from autotransfer.text import duration
 
 UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 SLACK = 0.06

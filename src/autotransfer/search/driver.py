@@ -35,7 +35,7 @@ from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.tasks import run_trial
-from autotransfer.training.progress import duration
+from autotransfer.text import duration
 
 OF_A_TRIAL = (WorkerDiedError, TrialTimeoutError)
 

@@ -21,9 +21,9 @@ from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import PROTOCOL, digest
 from autotransfer.search.shared import Shared
+from autotransfer.text import duration
 from autotransfer.training import CensoredClassifier
 from autotransfer.training.options import TrainingOptions, as_random_seed, find_device
-from autotransfer.training.progress import duration
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,9 @@ import numpy as np
 
 from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS
-from autotransfer.text import visible
-from autotransfer.training.progress import Viewed, duration
-
-STAGES = {
-    "cost": "measuring costs",
-    "search": "searching",
-    "crossval": "cross-validating",
-    "refit": "refitting",
-    "portrait": "looking at the latents",
-}
+from autotransfer.search.status import STAGES
+from autotransfer.text import duration, visible
+from autotransfer.training.progress import Viewed
 
 OF_TRIALS = ("search", "crossval")
 

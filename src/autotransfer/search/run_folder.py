@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from autotransfer.data import atomic
 from autotransfer.errors import RunMismatchError, join_some
 from autotransfer.search.ledger import Entry
 from autotransfer.text import csv_table
+
+# Pandas and data (which bring scikit-learn) wait for those who write: `status` only reads.
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "autotransfer-run-2"
 
@@ -45,6 +46,8 @@ class RunFolder:
         about : dict
             What is good to know: versions, shapes.
         """
+        from autotransfer.data import atomic
+
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.run.exists():
             atomic.write_json(
@@ -75,6 +78,8 @@ class RunFolder:
 
     def write_model(self, key: str, files: dict[str, bytes]) -> None:
         """Write the model folder in one step, then which refit it came from."""
+        from autotransfer.data import atomic
+
         self.refit.unlink(missing_ok=True)
         with atomic.folder(self.model, overwrite=True) as temp:
             for name, content in files.items():
@@ -89,12 +94,16 @@ class RunFolder:
 
     def write_table(self, path: Path, table: pd.DataFrame) -> None:
         """Write a table, unless it is there already."""
+        from autotransfer.data import atomic
+
         content = csv_table(table)
         if not path.exists() or path.read_bytes() != content:
             atomic.write_bytes(path, content)
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Write the results, unless they are there already."""
+        from autotransfer.data import atomic
+
         if not self.results.exists() or json.loads(self.results.read_text()) != results:
             atomic.write_json(self.results, results)
 
@@ -106,6 +115,8 @@ class RunFolder:
 
 def trial_table(entries: list[Entry]) -> pd.DataFrame:
     """Make the table of trials: one row each, sorted, without times, which are never the same."""
+    import pandas as pd
+
     rows = []
     for entry in entries:
         trial = entry.trial

@@ -18,6 +18,15 @@ from autotransfer.search.run_folder import FORMAT, RunFolder
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
 
+STAGES = {
+    "cost": "measuring costs",
+    "search": "searching",
+    "crossval": "cross-validating",
+    "refit": "refitting",
+    "portrait": "looking at the latents",
+}
+"""What a run does in its stages, in words."""
+
 STALE = 30.0
 """Seconds without a sign of life after which a driver counts as gone."""
 

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from autotransfer.text import visible
+from autotransfer.text import duration, visible
 
 WIDEST = 40
 """Cells of the bar at most."""
@@ -144,16 +144,3 @@ class EpochProgress(Viewed):
             self._last = now
             words = ", ".join([f"epoch {epoch}/{self._max}", *notes])
             print(f"autotransfer: {words}", file=sys.stderr, flush=True)
-
-
-def duration(seconds: float) -> str:
-    """Write a time span in words.
-
-    Examples
-    --------
-    >>> duration(42), duration(600), duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
