@@ -3,6 +3,7 @@
 A *form* says what a value must look like:
 
     str, bool, int, float, dict, list    a value of this type; an int is a float too
+    slice(low, high)                     a number within these two
     None                                 null, or a key that is missing
     (form, form)                         one of these
     [form]                               a list of such values; ``[form, ...]`` of at least one
@@ -13,7 +14,6 @@ A *form* says what a value must look like:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,33 +88,48 @@ def misfit(value: Any, form: Any, name: str = "it") -> str:
     >>> misfit({"folds": [3, 4], "more": 1}, {"folds": [int, ...], "seed": (int, None)})
     ''
     """
-    if isinstance(form, tuple):
-        departures = [misfit(value, one, name) for one in form]
+    departure = _departure(value, form)
+    return departure and name + departure
+
+
+def _departure(value: Any, form: Any) -> str:
+    """Say where a value departs, and how; a hundred thousand trials are looked at like this."""
+    kind = type(form)
+    if kind is type:
+        if type(value) is form and form is not int:
+            return ""
+        if type(value) is int and form in (int, float):
+            fits = -(2**63) <= value < 2**64
+            return "" if fits else f" is a number of {len(str(value))} digits"
+    elif kind is tuple:
+        departures = [_departure(value, one) for one in form]
         return "" if "" in departures else departures[0]
-    if isinstance(form, list | dict):
-        if type(value) is not type(form):
-            return f"{name} should be {_kind(form)}, not {_kind(value)}"
-        if isinstance(form, list) and len(form) == 2 and not value:
-            return f"{name} should not be empty"
-        parts = (misfit(v, one, f"{name}.{key!s:.40}") for key, v, one in _parts(value, form))
-        return next(filter(None, parts), "")
-    if form is float:
-        fine = isinstance(value, int | float) and not isinstance(value, bool)
-    else:
-        fine = value is None if form is None else type(value) is form
-    if fine and isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return f"{name} is a number of {len(str(value))} digits"
-    return "" if fine else f"{name} should be {_WORDS.get(form, 'null')}, not {_kind(value)}"
+    elif kind is slice:
+        number = type(value) in (int, float)
+        if number and form.start <= value <= form.stop:
+            return ""
+        what = f"{value:.6g}" if type(value) is float else _kind(value)
+        return f" should be a number from {form.start} to {form.stop}, not {what}"
+    elif form is None:
+        if value is None:
+            return ""
+    elif type(value) is kind:
+        if kind is list and len(form) == 2 and not value:
+            return " should not be empty"
+        for key, part, one in _parts(value, form):
+            if departure := _departure(part, one):
+                return f".{key!s:.40}{departure}"
+        return ""
+    return f" should be {_WORDS.get(form if kind is type else kind)}, not {_kind(value)}"
 
 
-def _parts(value: Any, form: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the key, value and form of each part."""
+def _parts(value: Any, form: Any) -> list[tuple[Any, Any, Any]]:
+    """List the key, value and form of each part."""
     if isinstance(form, list):
-        yield from ((i, item, form[0]) for i, item in enumerate(value))
-    elif str in form:
-        yield from ((key, item, form[str]) for key, item in value.items())
-    else:
-        yield from ((key, value.get(key), one) for key, one in form.items())
+        return [(i, item, form[0]) for i, item in enumerate(value)]
+    if str in form:
+        return [(key, item, form[str]) for key, item in value.items()]
+    return [(key, value.get(key), one) for key, one in form.items()]
 
 
 def _kind(value: Any) -> str:

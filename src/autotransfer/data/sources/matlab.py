@@ -68,7 +68,7 @@ def read_mat(file: Path, names: Collection[str]) -> dict[str, Array]:
     ValueError, zlib.error
         It is damaged.
     """
-    data = memoryview(np.memmap(file, np.uint8, "r"))  # which reads no more than is looked at
+    data = np.memmap(file, np.uint8, "r").data  # which reads no more than is looked at
     order = {b"IM": "<", b"MI": ">"}.get(bytes(data[126:128]))
     if order is None:
         raise ValueError("it is not a .mat file")
