@@ -464,7 +464,7 @@ def _rebuild(
             encoder_options=model["encoder_options"] or None,
             **options,
         )
-        classifier.classes_ = labels_from_json(documents["labels"])
+        classifier.classes_ = labels_from_json(documents["labels"], weights.n_classes)
         shape = as_count(model["n_channels"], "n_channels"), as_count(model["n_times"], "n_times")
         classifier.n_channels_, classifier.n_times_ = shape
         classifier.history_, classifier.best_epoch_ = model["history"], model["best_epoch"]

@@ -195,6 +195,12 @@ class Weights:
             self.shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
             self.dtypes = {name: part.get_dtype() for name, part in slices.items()}
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes: as many as the classifier has rows."""
+        shape = self.shapes.get("head.weight", ())
+        return int(shape[0]) if shape else 0
+
     def check(self, network: nn.Module) -> None:
         """Raise `ValueError` unless these are the weights of a network, by name, shape and dtype.
 
@@ -227,9 +233,7 @@ class Weights:
         try:
             with safe_open(str(self.file), framework="pt") as handle:
                 yield handle
-        except (SafetensorError, OSError) as error:
-            if isinstance(error, ModelFolderError):
-                raise
+        except (SafetensorError, OSError, MemoryError) as error:
             raise ModelFolderError(
                 f"{self.file} is damaged or not a safetensors file ({error}). Save or copy the "
                 "model again."
@@ -288,13 +292,15 @@ def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
     return {"kind": labels.dtype.kind, "values": text}
 
 
-def labels_from_json(document: dict[str, Any]) -> npt.NDArray[Any]:
+def labels_from_json(document: dict[str, Any], n_classes: int) -> npt.NDArray[Any]:
     """Read class labels back; `ValueError` unless they are sorted, of one kind, each there once."""
     types = {"U": str, "S": str, "i": int, "u": int, "f": float, "b": bool}
     bits = {"i": np.int64, "u": np.uint64, "f": np.float64}
     kind, values = document.get("kind"), document.get("values")
     if kind not in (*types,) or not isinstance(values, list) or len(values) < 2:
         raise ValueError("labels.json does not hold a list of at least two class labels")
+    if len(values) != n_classes:
+        raise ValueError(f"labels.json holds {len(values)} labels for {n_classes} classes")
     departure = misfit(values, [types[kind]], "labels.json: values")
     # An array of text has room for the longest in every place.
     if not departure and len(values) * max(len(str(value)) for value in values) > _LONGEST_LABELS:
