@@ -4,11 +4,11 @@ A *form* says what a value must look like:
 
     str, bool, int, float, dict, list    a value of this type; an int is a float too
     slice(low, high)                     a number within these two
-    None                                 null, or a key that is missing
-    (form, form)                         one of these
+    None                                 null
+    (form, form)                         one of these; with ``...`` among them, or nothing
     [form]                               a list of such values; ``[form, ...]`` of at least one
     {str: form}                          an object with any keys and such values
-    {"key": form}                        an object with at least these keys
+    {"key": form}                        an object with these keys, and perhaps others
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_BYTES = 32 * 2**20
 
 _DIGITS = 100  # a float has at most 309 before its point, and no whole number of ours has 21
 _WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
-_WORDS |= {dict: "an object", list: "a list", type(None): "null"}
+_WORDS |= {dict: "an object", list: "a list", type(None): "null", type(...): "missing"}
 
 
 def parse(text: str | bytes) -> Any:
@@ -85,7 +85,7 @@ def misfit(value: Any, form: Any, name: str = "it") -> str:
     --------
     >>> misfit({"folds": [3, "x"]}, {"folds": [int]})
     'it.folds.1 should be a whole number, not text'
-    >>> misfit({"folds": [3, 4], "more": 1}, {"folds": [int, ...], "seed": (int, None)})
+    >>> misfit({"folds": [3, 4], "more": 1}, {"folds": [int, ...], "seed": (int, ...)})
     ''
     """
     departure = _departure(value, form)
@@ -110,8 +110,8 @@ def _departure(value: Any, form: Any) -> str:
             return ""
         what = f"{value:.6g}" if type(value) is float else _kind(value)
         return f" should be a number from {form.start} to {form.stop}, not {what}"
-    elif form is None:
-        if value is None:
+    elif form is None or form is ...:
+        if value is form:
             return ""
     elif type(value) is kind:
         if kind is list and len(form) == 2 and not value:
@@ -129,7 +129,7 @@ def _parts(value: Any, form: Any) -> list[tuple[Any, Any, Any]]:
         return [(i, item, form[0]) for i, item in enumerate(value)]
     if str in form:
         return [(key, item, form[str]) for key, item in value.items()]
-    return [(key, value.get(key), one) for key, one in form.items()]
+    return [(key, value.get(key, ...), one) for key, one in form.items()]
 
 
 def _kind(value: Any) -> str:

@@ -43,7 +43,7 @@ _RUN = {
 _RESULTS = {
     "rule": {"name": str, "is": str, "for_study_only": bool},
     "chosen": {"setting": SETTING},
-    "plan": {"search_folds": (int, None)},
+    "plan": {"search_folds": (int, ...)},
 }
 _ANEW = "Delete it and make the same run again: nothing is trained twice, and it is written anew."
 
@@ -334,7 +334,7 @@ def _confusion_and_curves(
                 continue
             if focus.candidate and entry.trial not in planned:
                 continue
-            rows, best = entry.result["test"]["confusion"], entry.result["best_epoch"]
+            rows, best = entry.result["test"].get("confusion", []), entry.result["best_epoch"]
             lengths = {len(rows), *map(len, rows)}
             if lengths != {n_classes} or not all(0 < best <= len(c) for c in entry.curves.values()):
                 raise LedgerError(

@@ -21,7 +21,7 @@ STALE = 30.0
 """Seconds without a sign of life after which a driver counts as gone."""
 
 AGAIN = "Put back a copy of it, or begin the run anew in another folder."
-RUN = {"definition": dict, "about": {"storage": (str, None), "params": ({str: list}, None)}}
+RUN = {"definition": dict, "about": {"storage": (str, None, ...), "params": ({str: list}, ...)}}
 SIGN = {"at": float, "left": (slice(0, 1e12), None), "pid": slice(1, 2**31), "host": str}
 
 

@@ -45,18 +45,18 @@ MODEL = {
     "measure": (str, None),
     "encoder": (str, None),
     "encoder_options": dict,
-    "encoder_made": (dict, None),
-    "parameters": {"sfreq": (float, None), "strength": (float, None)},
+    "encoder_made": (dict, None, ...),
+    "parameters": {"sfreq": (float, None, ...), "strength": (float, None, ...)},
     "n_channels": int,
     "n_times": int,
     "history": [dict],
     "best_epoch": int,
 }
 PROVENANCE = {
-    "training_subjects": ([str], None),
-    "validation_subjects": ([str], None),
-    "scores": ({str: (float, None)}, None),
-    "adapted": ({"n_trials": int}, None),
+    "training_subjects": ([str], ...),
+    "validation_subjects": ([str], ...),
+    "scores": ({str: (float, None)}, ...),
+    "adapted": ({"n_trials": int}, ...),
 }
 MOST_VALUES = 2**26
 """Most numbers in a trial: a batch of larger ones would have fitted no memory to be trained on."""

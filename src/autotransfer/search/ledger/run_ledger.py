@@ -25,7 +25,7 @@ _TRIAL = {"setting": SETTING, "fold": int, "n_folds": int, "seed": int, "epochs"
 _SCORES = {
     "balanced_accuracy": _SHARE,
     "subjects": {str: _SHARE},
-    "confusion": ([[slice(0, 2**53)]], None),
+    "confusion": ([[slice(0, 2**53)]], ...),
 }
 _RESULT = {
     "validation": _SCORES,
@@ -35,7 +35,7 @@ _RESULT = {
     "best_epoch": int,
     "seconds": _TIME,
     "epoch_seconds": _TIME,
-    "warnings": ([str], None),
+    "warnings": ([str], ...),
 }
 _LEAKAGE = {
     "best": {"accuracy": {"value": _SHARE, "low": _SHARE, "high": _SHARE}},
