@@ -76,9 +76,13 @@ def model(there, spoil, sign=False):
     path = fitted().save(there / "m.model")
     spoil(path)
     if sign:
-        digests = {f: hashlib.sha256((path / f).read_bytes()).hexdigest() for f in listed(path)}
-        describe(path / "manifest.json", sha256=digests)
+        sign_again(path)
     return CLASSIFIER.load(path)
+
+
+def sign_again(path):
+    digests = {f: hashlib.sha256((path / f).read_bytes()).hexdigest() for f in listed(path)}
+    describe(path / "manifest.json", sha256=digests)
 
 
 def listed(path):

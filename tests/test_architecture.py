@@ -32,6 +32,7 @@ ROOMS = [
 ]
 WINGS = {room for room in ROOMS if "." in room}
 SHARED = {
+    "documents",
     "errors",
     "registry",
     "text",

@@ -23,7 +23,7 @@ from autotransfer.search import results
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
-from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger import RunLedger
 from autotransfer.search.ledger.connection import place
 from autotransfer.search.options import run_definition, run_options_of, shared_of
 from autotransfer.search.procedure import Procedure
@@ -189,7 +189,7 @@ class AutoTransfer(SignalEstimator):
         with contextlib.ExitStack() as stack:
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
-            ledger = stack.enter_context(Ledger(storage, digest(definition)))
+            ledger = stack.enter_context(RunLedger(storage, digest(definition)))
             folder.claim(definition, self._about(shared.problem, options.space))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))

@@ -18,7 +18,11 @@ IDENTITY = {"data": "a", "classifier": "b"}
 NAME = digest(IDENTITY)
 SPACE = Space(["mmd", "mige"], ["marginal", "conditional"])
 SETTINGS = [BASELINE, *SPACE.grid()]
-SCORES = {"validation": {"balanced_accuracy": 0.5}, "test": {"balanced_accuracy": 0.25}}
+SCORES = {
+    "validation": {"balanced_accuracy": 0.5, "subjects": {"a": 0.5}},
+    "test": {"balanced_accuracy": 0.25, "subjects": {"b": 0.25}},
+    **{"adapted": {}, "epochs": 10, "best_epoch": 10, "seconds": 1.0, "epoch_seconds": 0.1},
+}
 COMPLETE, FAIL = optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.FAIL
 
 

@@ -132,17 +132,25 @@ class Normaliser:
             self._standardise(out)
         return out
 
-    def _standardise(self, out: Float32) -> None:
-        """Apply the training statistics in place."""
-        if self.mean is None or self.std is None:
+    def require_channels(self, n_channels: int) -> None:
+        """Raise an error unless trials of so many channels can be normalised."""
+        if self.kind != "train":
+            return
+        if self.mean is None:
             raise SettingError(
                 'The normaliser "train" has no statistics yet: call fit with the training trials.'
             )
-        if out.shape[1] != len(self.mean):
+        if n_channels != len(self.mean):
             raise ChannelMismatchError(
-                f"These trials have {out.shape[1]} channels, but the normaliser was fitted on "
+                f"These trials have {n_channels} channels, but the normaliser was fitted on "
                 f"{len(self.mean)}. Hand over the channels of the training data, in their order."
             )
+
+    def _standardise(self, out: Float32) -> None:
+        """Apply the training statistics in place."""
+        self.require_channels(out.shape[1])
+        assert self.mean is not None
+        assert self.std is not None
         # The mean in two float32 parts, so that a large offset cancels to full precision.
         high = self.mean.astype(np.float32)
         out -= high[:, None]

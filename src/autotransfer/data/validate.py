@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from autotransfer.errors import (
 )
 
 Labels = npt.NDArray[Any]
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def as_trials(X: Any) -> TrialArray:
@@ -87,6 +90,8 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
         array = np.array(array.tolist())
     if array.dtype.kind not in "fiubUS":
         raise DtypeError(f"{name} has dtype {array.dtype}. Use numbers or strings.")
+    if array.dtype.kind == "U" and array.size:
+        _require_unicode(array, name)
     if array.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(array))
         if len(bad):
@@ -100,6 +105,21 @@ def as_labels(values: Any, name: str, n_trials: int | None = None) -> Labels:
             "by binning the values."
         )
     return array
+
+
+def _require_unicode(texts: Labels | list[str], name: str) -> None:
+    """Refuse half a character (of a file's name in another encoding): nothing can be made of it."""
+    if isinstance(texts, list):
+        bad = [i for i, text in enumerate(texts) if _HALF.search(text)]
+    else:
+        codes = np.ascontiguousarray(texts, texts.dtype.newbyteorder("=")).view(np.uint32)
+        wrong = ((codes >= 0xD800) & (codes < 0xE000)) | (codes > 0x10FFFF)
+        bad = np.flatnonzero(wrong.reshape(len(texts), -1).any(1)).tolist()
+    if bad:
+        raise DtypeError(
+            f"{name} holds text that is no Unicode (half a character, a lone surrogate) in the "
+            f"values numbered {join_some(bad)}. Write these texts anew."
+        )
 
 
 def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
@@ -228,8 +248,8 @@ def as_sampling_rate(sfreq: Any) -> float | None:
         return None
     try:
         rate = float(sfreq)
-    except (TypeError, ValueError):
-        raise SamplingRateError(f"sfreq must be a number in Hz, not {sfreq!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise SamplingRateError(f"sfreq must be a number in Hz, not {sfreq!r:.40}.") from None
     if not (np.isfinite(rate) and rate > 0):
         raise SamplingRateError(f"sfreq must be a positive number of Hz, not {rate}.")
     return rate
@@ -276,7 +296,9 @@ def as_list(names: Any, what: str) -> list[str]:
     """Check that names are a list; a single word would be taken for its letters."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise ShapeError(f"{what} must be a list of names, not {names!r}.")
-    return [str(name) for name in names]
+    words = [str(name) for name in names]
+    _require_unicode(words, what)
+    return words
 
 
 def as_names(names: Any, ids: Labels, what: str) -> list[str]:
@@ -285,7 +307,7 @@ def as_names(names: Any, ids: Labels, what: str) -> list[str]:
         return [str(item) for item in ids.tolist()]
     if hasattr(names, "items"):
         table = {str(key): str(value) for key, value in names.items()}
-        return [table.get(str(item), str(item)) for item in ids.tolist()]
+        return as_list([table.get(str(item), str(item)) for item in ids.tolist()], what)
     words = as_list(names, what)
     if len(words) == len(ids):
         return words

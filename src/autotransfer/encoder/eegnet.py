@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from functools import cached_property
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import torch
@@ -22,6 +25,7 @@ from autotransfer.data.validate import as_count
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
+from autotransfer.encoder.temporal import output_length
 from autotransfer.errors import KernelLengthWarning, SettingError, ShapeError, WindowTooShortError
 
 PAPER_RATE, PAPER_LENGTH = 128.0, 64
@@ -122,40 +126,49 @@ class EEGNet(nn.Module):
             "pool2": pool2,
         }
         sizes = {name: as_count(value, name) for name, value in counts.items()}
+        numbers = {
+            "max_norm": max_norm,
+            "batch_norm_momentum": batch_norm_momentum,
+            "batch_norm_eps": batch_norm_eps,
+        }
+        for name, number in numbers.items():
+            if not isinstance(number, Real) or not (isfinite(number) and number > 0):
+                raise SettingError(f"{name} must be a positive number, not {number!r}.")
         if not 0.0 <= drop_prob < 1.0:
             raise SettingError(f"drop_prob must lie in [0, 1), not {drop_prob}.")
         self.n_channels, self.n_times = sizes.pop("n_channels"), sizes.pop("n_times")
         self.sfreq = sfreq
         if by_default:
             _warn_if_unfit(n_times, sfreq)
-        self.options: dict[str, Any] = {
-            **sizes,
-            "max_norm": max_norm,
-            "batch_norm_momentum": batch_norm_momentum,
-            "batch_norm_eps": batch_norm_eps,
-            "drop_prob": drop_prob,
-        }
-        self._plan = Plan(n_times, self.options)
-        if min(self._plan.norm1.n_out, self._plan.norm2.n_out) < 1:
+        self.options: dict[str, Any] = {**sizes, **numbers, "drop_prob": drop_prob}
+        first = output_length(self.n_times, sizes["kernel_length"]) // sizes["pool1"]
+        second = output_length(first, sizes["depthwise_kernel_length"]) // sizes["pool2"]
+        if min(first, second) < 1:
             raise WindowTooShortError(
                 f"Trials of {n_times} time points are too short for EEGNet with pooling over "
                 f"{pool1} and then {pool2}: nothing is left. Use longer windows, or smaller pool1 "
                 "and pool2."
             )
-        self.n_latent = self.options["F2"] * self._plan.norm2.n_out
-        self._moments = WindowMoments(kernel_length, n_times)
+        self.n_latent = sizes["F2"] * second
         for name, layer in eegnet_layers(n_channels, **self.options).items():
             # Layers without parameters are computed by the fused form.
             if next(layer.parameters(), None) is not None:
                 self.add_module(name, layer)
 
+    # These two are made for the first signals, whose length is then known to be real: what a file
+    # says of n_times costs nothing before.
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self.n_times, self.options)
+
+    @cached_property
+    def _moments(self) -> WindowMoments:
+        return WindowMoments(self.options["kernel_length"], self.n_times)
+
     def __getstate__(self) -> dict[str, Any]:
         # The plan's buffers belong to this process and object; a copy makes its own.
-        return {**self.__dict__, "_plan": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self._plan = Plan(self.n_times, self.options)
+        return {name: value for name, value in self.__dict__.items() if name != "_plan"}
 
     def prepare(self, x: Tensor) -> Tensor:
         """Share of each trial in the window moments, which no weight changes.

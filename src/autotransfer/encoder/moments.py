@@ -21,6 +21,8 @@ import torch
 from scipy.fft import next_fast_len
 from torch import Tensor
 
+from autotransfer.encoder.temporal import output_length
+
 
 class WindowMoments:
     """First and second moments of the windows of zero-padded signals.
@@ -32,10 +34,10 @@ class WindowMoments:
     """
 
     def __init__(self, kernel_length: int, n_times: int) -> None:
-        k, p = kernel_length, kernel_length // 2
+        k = kernel_length
         self.kernel_length, self.n_times = k, n_times
-        self.n_out = n_times + 2 * p - k + 1
-        self.edge = q = k - 1 - p
+        self.n_out = output_length(n_times, k)
+        self.edge = q = k - 1 - k // 2
         self.n_fft = int(next_fast_len(n_times + k - 1, real=True))
         # Products at an end are wanted by lag d = b - a: position (a, a + d) of the q x q products
         # padded to q x 2q, then the upper triangle a + d < q of the result.

@@ -26,6 +26,11 @@ with 256, 100, 66, 40, 25: 28.5, 21.6, 22.6, 15.7, 19.3 (16 filters of 16, 512 s
 """
 
 
+def output_length(n_times: int, kernel_length: int) -> int:
+    """Length of a signal after a filter, with zero padding of half the filter on both sides."""
+    return n_times + 2 * (kernel_length // 2) - kernel_length + 1
+
+
 class TemporalConv:
     """Correlate signals with their filter along time, with zero padding K // 2 on both sides.
 
@@ -44,7 +49,7 @@ class TemporalConv:
     def __init__(self, n_filters: int, n_times: int, kernel_length: int) -> None:
         self.n_filters, self.n_times, self.kernel_length = n_filters, n_times, kernel_length
         self.padding = kernel_length // 2
-        self.n_out = n_times + 2 * self.padding - kernel_length + 1
+        self.n_out = output_length(n_times, kernel_length)
         self.blocks = self._blocks()
         self._rows = max(rows.stop - rows.start for rows, _, _ in self.blocks)
         self._matrices: dict[tuple[str, torch.dtype], tuple[Tensor, Array]] = {}

@@ -207,7 +207,8 @@ def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
     tensors = (*encoder.parameters(), *encoder.buffers())
     like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
     # From a generator of its own, so that the seeds of the caller's stay what they are.
-    noise = torch.randn(2, n_channels, n_times, generator=torch.Generator().manual_seed(0))
+    source = torch.Generator("cpu").manual_seed(0)
+    noise = torch.randn(2, n_channels, n_times, generator=source, device="cpu")
     x = noise.to(like.dtype).to(like.device)
     cuda = sorted({t.device.index for t in tensors if t.device.type == "cuda"})
     with _evaluating(encoder), torch.random.fork_rng(cuda), torch.no_grad():

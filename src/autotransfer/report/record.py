@@ -6,7 +6,6 @@ themselves are not needed.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,17 +14,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.errors import SourceError
+from autotransfer.documents import misfit, read_object
+from autotransfer.errors import LedgerError, SourceError
 from autotransfer.search.driver import scores_of
 from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.ledger.run_ledger import SETTING
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import RULES, Rule, TrialScores, by_subject
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
-from autotransfer.search.status import RunStatus, crossval_trials, open_run, status_of
+from autotransfer.search.status import AGAIN, RunStatus, crossval_trials, open_run, status_of
 
 TRIALS = ("search", "crossval")
 STAGES = (*TRIALS, "refit", "portrait")
+
+# What run.json and results.json must hold for a report.
+_RUN = {
+    "definition": {
+        **dict.fromkeys(("keep", "n_folds", "n_seeds", "search_folds", "max_epochs", "seed"), int),
+        **{"data": str, "strategy": str, "prune": bool, "n_settings": (int, None)},
+        "budget": (slice(0, 1e12), None),
+        "space": {"modes": [str], "measures": {str: {"strengths": list, "options": list}}},
+    },
+    "about": {
+        **dict.fromkeys(("begun", "autotransfer", "torch", "numpy", "python"), str),
+        **{"classifier": dict, "shape": [int], "classes": [str, ...], "subjects": [str]},
+        "subject_names": {str: str},
+    },
+}
+_PLAN = ("keep", "n_folds", "n_seeds")
+_RESULTS = {
+    "rule": {"name": str, "is": str, "for_study_only": bool},
+    "chosen": {"setting": SETTING},
+    "nested_subjects": {str: slice(0, 1)},
+    "plan": {"search_folds": (int, ...), "rungs": [int, ...], **dict.fromkeys(_PLAN, int)},
+    "people_in_a_fold": dict.fromkeys(("train", "validation", "test"), [int]),
+    **{"still_falling": int, "trainings": int},
+}
+_ANEW = "Delete it and make the same run again: nothing is trained twice, and it is written anew."
 
 
 @dataclass(frozen=True)
@@ -212,7 +238,9 @@ def gather(folder: Path, storage: str | None = None) -> Record:
         Address of the ledger if it is in a database.
     """
     run, ledger = open_run(folder, storage)
+    wrong = misfit(run, _RUN) or ("" if len(run["about"]["shape"]) == 3 else "its shape")
     with ledger:
+        _require(wrong, RunFolder(folder).run, AGAIN)
         status = status_of(folder, ledger)
         results = _results(folder) if status.complete else None
         planned = crossval_trials(ledger)
@@ -245,21 +273,28 @@ def gather(folder: Path, storage: str | None = None) -> Record:
             counts=counts,
             seconds=seconds,
         )
+        if results is not None and record.chosen is None:
+            _require("what it chose was not a candidate", RunFolder(folder).results, _ANEW)
         focus = record.chosen or record.baseline
-        confusion, curves = _confusion_and_curves(ledger, focus, set(planned or ()))
+        confusion, curves = _confusion_and_curves(
+            ledger, focus, set(planned or ()), record.n_classes
+        )
     return replace(record, focus=focus, confusion=confusion, curves=curves)
+
+
+def _require(wrong: str, path: Path, advice: str) -> None:
+    if wrong:
+        raise SourceError(f"{path} is not as a run writes it ({wrong}). {advice}")
 
 
 def _results(folder: Path) -> dict[str, Any]:
     path = RunFolder(folder).results
-    try:
-        results: dict[str, Any] = json.loads(path.read_text())
-        return results
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"{path} cannot be read ({error}). Delete it and make the same run again: nothing is "
-            "trained twice, and the file is written anew."
-        ) from None
+    results = read_object(path, SourceError, _ANEW)
+    wrong = misfit(results, _RESULTS)
+    if not wrong and results["rule"]["name"] not in RULES:
+        wrong = f"there is no rule {results['rule']['name']!r:.40}"
+    _require(wrong, path, _ANEW)
+    return results
 
 
 def _methods(trials: dict[Trial, TrialScores], planned: list[Trial] | None) -> list[Method]:
@@ -323,7 +358,7 @@ def _method(
 
 
 def _confusion_and_curves(
-    ledger: Ledger, focus: Method | None, planned: set[Trial]
+    ledger: Ledger, focus: Method | None, planned: set[Trial], n_classes: int
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[dict[str, Any], ...]]:
     """Read confusion matrix and curves of one method."""
     if focus is None:
@@ -336,8 +371,15 @@ def _confusion_and_curves(
                 continue
             if focus.candidate and entry.trial not in planned:
                 continue
-            curves.append(entry.curves | {"best_epoch": entry.result["best_epoch"]})
-            counts = np.array(entry.result["test"]["confusion"], np.int64)
+            rows, best = entry.result["test"].get("confusion", []), entry.result["best_epoch"]
+            lengths = {len(rows), *map(len, rows)}
+            if lengths != {n_classes} or not all(0 < best <= len(c) for c in entry.curves.values()):
+                raise LedgerError(
+                    f"The result of trial {entry.id} of {stage} in {ledger.where} does not fit "
+                    f"together. {AGAIN}"
+                )
+            curves.append(entry.curves | {"best_epoch": best})
+            counts = np.array(rows, np.int64)
             confusion = counts if confusion is None else confusion + counts
     return confusion, tuple(curves)
 

@@ -163,7 +163,9 @@ class Plan:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Plan:
         """Make a plan from what `to_json` gave."""
-        return cls(**dict(given) | {"rungs": tuple(given["rungs"])})
+        return cls(
+            **{k: given[k] for k in cls.__dataclass_fields__} | {"rungs": tuple(given["rungs"])}
+        )
 
 
 def rungs_of(epochs: int, prune: bool, factor: int = 3, least: int = 5) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autotransfer.errors import RunMismatchError, join_some
+from autotransfer.documents import read_object
+from autotransfer.errors import RunMismatchError, SourceError, join_some
 from autotransfer.search.ledger import Entry
 from autotransfer.text import csv_table
 
@@ -54,14 +55,9 @@ class RunFolder:
                 self.run, {"format": FORMAT, "definition": definition, "about": about}
             )
             return
-        try:
-            there = json.loads(self.run.read_text())
-            found = there["definition"] if there.get("format") == FORMAT else None
-        except (ValueError, KeyError, OSError) as error:
-            raise RunMismatchError(
-                f"{self.run} cannot be read ({error}). Give another folder."
-            ) from None
-        if found is None:
+        there = read_object(self.run, RunMismatchError, "Give another folder.")
+        found = there.get("definition")
+        if there.get("format") != FORMAT or not isinstance(found, dict):
             raise RunMismatchError(
                 f"{self.path} holds a run of another version of autotransfer. Give another folder."
             )
@@ -88,9 +84,7 @@ class RunFolder:
 
     def has_model(self, key: str) -> bool:
         """Whether the model folder is that of a certain refit."""
-        if not (self.refit.exists() and self.model.is_dir()):
-            return False
-        return bool(json.loads(self.refit.read_text()).get("refit") == key)
+        return self.model.is_dir() and _content(self.refit).get("refit") == key
 
     def write_table(self, path: Path, table: pd.DataFrame) -> None:
         """Write a table, unless it is there already."""
@@ -104,13 +98,21 @@ class RunFolder:
         """Write the results, unless they are there already."""
         from autotransfer.data import atomic
 
-        if not self.results.exists() or json.loads(self.results.read_text()) != results:
+        if _content(self.results) != results:
             atomic.write_json(self.results, results)
 
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""
         for folder in (self.checkpoints, self.signals):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Read a file that is written anew if need be; nothing if it is missing or damaged."""
+    try:
+        return read_object(path, SourceError, "")
+    except SourceError:
+        return {}
 
 
 def trial_table(entries: list[Entry]) -> pd.DataFrame:

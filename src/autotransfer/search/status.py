@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import time
@@ -10,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autotransfer.documents import misfit, read_object
 from autotransfer.errors import SourceError
 from autotransfer.search.budget import Plan
-from autotransfer.search.ledger import Ledger
+from autotransfer.search.ledger import Ledger, RunLedger
 from autotransfer.search.ledger.connection import place
 from autotransfer.search.run_folder import FORMAT, RunFolder
 from autotransfer.search.settings.setting import Setting
@@ -29,6 +29,10 @@ STAGES = {
 
 STALE = 30.0
 """Seconds without a sign of life after which a driver counts as gone."""
+
+AGAIN = "Put back a copy of it, or begin the run anew in another folder."
+RUN = {"definition": dict, "about": {"storage": (str, None, ...), "params": ({str: list}, ...)}}
+SIGN = {"at": float, "left": (slice(0, 1e12), None), "pid": slice(1, 2**31), "host": str}
 
 
 @dataclass(frozen=True)
@@ -100,24 +104,27 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
         To be closed.
     """
     files = RunFolder(folder)
-    try:
-        run: dict[str, Any] = json.loads(files.run.read_text())
-    except FileNotFoundError:
+    if not files.run.exists():
         raise SourceError(
             f"There is no run in {folder}: it has no run.json. Give the folder that was the run's "
             "--out (out=...)."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{files.run} cannot be read ({error}).") from None
+        )
+    run = read_object(files.run, SourceError, AGAIN)
     if run.get("format") != FORMAT:
         raise SourceError(f"{folder} holds a run of another version of autotransfer.")
+    try:
+        wrong, name = misfit(run, RUN, "it"), digest(run.get("definition"))
+    except ValueError as error:  # NaN
+        wrong = str(error)
+    if wrong:
+        raise SourceError(f"{files.run} is not as a run writes it ({wrong}). {AGAIN}")
     elsewhere = run["about"].get("storage")
     if storage is None and elsewhere is not None:
         raise SourceError(
-            f"The ledger of this run is in {place(elsewhere)}. Give its address as storage "
+            f"The ledger of this run is in {place(elsewhere):.200}. Give its address as storage "
             "(--storage)."
         )
-    return run, Ledger(storage or files.ledger, digest(run["definition"]), read_only=True)
+    return run, RunLedger(storage or files.ledger, name, read_only=True)
 
 
 def read_status(folder: Path, storage: str | None = None) -> RunStatus:
@@ -175,12 +182,14 @@ def crossval_trials(ledger: Ledger) -> list[Trial] | None:
 
 def _heartbeat(path: Path) -> tuple[bool, float | None]:
     try:
-        sign = json.loads(path.read_text())
+        sign = read_object(path, SourceError, "")
+        if misfit(sign, SIGN):
+            return False, None
         fresh = time.time() - sign["at"] < STALE
         if fresh and os.name == "posix" and sign["host"] == platform.node():
             os.kill(sign["pid"], 0)  # asks whether there is such a process, and sends nothing
         return fresh, sign["left"]
     except PermissionError:
         return True, None  # somebody else's process
-    except (OSError, ValueError, KeyError):
+    except (OSError, OverflowError):
         return False, None

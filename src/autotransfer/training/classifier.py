@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import nn
 
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.info import Recording, SignalInfo, amplitude, normalisation_doubt, warn_far
@@ -502,8 +504,8 @@ class CensoredClassifier(SignalEstimator):
         CensoredClassifier
             Ready to predict.
         """
-        documents, tensors = model_folder.read_model(model_folder.as_path(path))
-        classifier: Self = _rebuild(cls, documents, tensors, encoder)
+        documents, weights = model_folder.read_model(model_folder.as_path(path))
+        classifier: Self = _rebuild(cls, documents, weights, encoder)
         return classifier
 
 
@@ -543,7 +545,7 @@ def _name_things(classifier: Any, model: dict[str, Any]) -> None:
 
 
 def _rebuild(
-    cls: Any, documents: dict[str, Any], tensors: dict[str, Tensor], encoder: Any = None
+    cls: Any, documents: dict[str, Any], weights: model_folder.Weights, encoder: Any = None
 ) -> Any:
     """Make a fitted estimator from the contents of a model folder."""
     model = documents["model"]
@@ -555,44 +557,59 @@ def _rebuild(
         )
     names = set(cls._get_param_names())
     try:
-        options = {k: v for k, v in dict(model["parameters"]).items() if k in names}
+        model_folder.check_documents(documents)
+        options = {k: v for k, v in model["parameters"].items() if k in names}
         classifier = cls(
             model["measure"],
             encoder=spec,
             encoder_options=model["encoder_options"] or None,
             **options,
         )
-        classifier.classes_ = labels_from_json(documents["labels"])
-        classifier.n_channels_, classifier.n_times_ = (
-            int(model["n_channels"]),
-            int(model["n_times"]),
-        )
-        classifier.history_, classifier.best_epoch_ = (
-            list(model["history"]),
-            int(model["best_epoch"]),
-        )
-        shape = (classifier.n_channels_, classifier.n_times_)
+        classifier.classes_ = labels_from_json(documents["labels"], weights.n_classes)
+        shape = as_count(model["n_channels"], "n_channels"), as_count(model["n_times"], "n_times")
+        classifier.n_channels_, classifier.n_times_ = shape
+        classifier.history_, classifier.best_epoch_ = model["history"], model["best_epoch"]
+        classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
+        classifier.normaliser_.require_channels(shape[0])
         made_with = None if encoder is not None else model.get("encoder_made")
+        encoder_options = made_with or classifier.encoder_options
+
+        def make() -> Network:
+            module = make_encoder(spec, *shape, classifier.sfreq, encoder_options)
+            return Network(module, len(classifier.classes_))
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
-            module = make_encoder(
-                spec, *shape, classifier.sfreq, made_with or classifier.encoder_options
-            )
-        network = Network(module, len(classifier.classes_))
-        network.load_state_dict(tensors)
+            # First without memory: a folder may describe a network that it has no weights for.
+            sketch = _sketch(make, spec)
+            if sketch is not None:
+                weights.check(sketch)
+            network = make()
+        weights.check(network)
+        network.load_state_dict(weights.read())
         _name_things(classifier, model)
-        classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
-        classifier.normaliser_.transform(
-            np.zeros((1, *shape), np.float32)
-        )  # has it these channels?
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelFolderError(
-            f"The model folder does not fit together ({type(error).__name__}: {reason}). Save or "
-            "copy the model again, or give the encoder that it was trained with."
+            f"The model folder {weights.file.parent} does not fit together "
+            f"({type(error).__name__}: {reason}). Save or copy the model again, or give the "
+            "encoder that it was trained with."
         ) from error
     classifier.network_ = network.eval()
     classifier.provenance_ = documents["provenance"]
-    classifier.training_subjects_ = classifier.provenance_.get("training_subjects", [])
-    classifier.validation_subjects_ = classifier.provenance_.get("validation_subjects", [])
+    classifier.training_subjects_ = classifier.provenance_.get("training_subjects") or []
+    classifier.validation_subjects_ = classifier.provenance_.get("validation_subjects") or []
     return classifier
+
+
+def _sketch(make: Callable[[], Network], spec: Any) -> Network | None:
+    """Make a network whose weights take no memory; None where that cannot be done."""
+    if isinstance(spec, nn.Module):  # it has its memory, whatever the folder says
+        return None
+    try:
+        with torch.device("meta"):
+            return make()
+    except Exception:
+        if isinstance(spec, str):
+            raise
+        return None  # a function of the user's, whose network looks at numbers when it is made

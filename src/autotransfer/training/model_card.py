@@ -91,7 +91,8 @@ def _part(options: dict[str, Any]) -> str:
 def _adapted(about: dict[str, Any]) -> list[str]:
     if "adapted" not in about:
         return []
-    trials = _count(range(about["adapted"]["n_trials"]), "trial")
+    n = about["adapted"]["n_trials"]
+    trials = f"{n} trial{'' if n == 1 else 's'}"
     return [f"Adapted to one person by {trials} of theirs, without labels. Not for anybody else."]
 
 

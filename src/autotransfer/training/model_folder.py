@@ -18,18 +18,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as save_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from autotransfer.data import atomic
+from autotransfer.documents import misfit, read_object
 from autotransfer.errors import ModelFolderError, join_some
 from autotransfer.training.model_card import CARD, model_card
 
@@ -39,9 +41,49 @@ DOCUMENTS = ("model", "labels", "normalisation", "provenance")
 WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
 
+MODEL = {
+    "measure": (str, None),
+    "encoder": (str, None),
+    "encoder_options": dict,
+    "encoder_made": (dict, None, ...),
+    "parameters": {"sfreq": (float, None, ...), "strength": (float, None, ...)},
+    "n_channels": int,
+    "n_times": int,
+    "history": [dict],
+    "best_epoch": int,
+    "latent": (str, ...),
+    "class_names": ([str], ...),
+    "signals": (
+        {
+            "channels": ([str], None),
+            "sfreq": (slice(0, 1e12), None),
+            "unit": (str, None),
+            "amplitude": (slice(0, 1e38), None),
+        },
+        ...,
+    ),
+}
+PROVENANCE = {
+    "training_subjects": ([str], ...),
+    "validation_subjects": ([str], ...),
+    "scores": ({str: (float, None)}, ...),
+    "adapted": ({"n_trials": int}, ...),
+}
+MOST_VALUES = 2**26
+"""Most numbers in a trial: a batch of larger ones would have fitted no memory to be trained on."""
+
+_LONGEST_LABELS = 2**24  # characters
+# As safetensors calls them.
+_DTYPES = {
+    **{torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"},
+    **{torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8"},
+    **{torch.uint64: "U64", torch.uint32: "U32", torch.uint16: "U16", torch.uint8: "U8"},
+    **{torch.bool: "BOOL", torch.complex64: "C64"},
+}
+
 
 def write_model(
-    path: Path, documents: dict[str, Any], tensors: dict[str, Tensor], overwrite: bool
+    path: Path, contents: dict[str, Any], tensors: dict[str, Tensor], overwrite: bool
 ) -> None:
     """Write a model folder; it appears whole or not at all.
 
@@ -49,7 +91,7 @@ def write_model(
     ----------
     path : Path
         Folder to make.
-    documents : dict
+    contents : dict
         One JSON-able object for each of `DOCUMENTS`.
     tensors : dict of str to Tensor
         The weights.
@@ -60,7 +102,7 @@ def write_model(
     texts = {}
     for name in DOCUMENTS:
         try:
-            texts[name] = json.dumps(documents[name], indent=1, ensure_ascii=False, allow_nan=False)
+            texts[name] = json.dumps(contents[name], indent=1, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ModelFolderError(
                 f"The {name} cannot be written as JSON ({error}). Use plain numbers and text in "
@@ -79,7 +121,7 @@ def write_model(
         manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
         # Not in the manifest, because people write on it.
-        (folder / CARD).write_text(model_card(documents), encoding="utf-8")
+        (folder / CARD).write_text(model_card(contents), encoding="utf-8")
 
 
 def check_target(path: Path, overwrite: bool) -> None:
@@ -95,8 +137,8 @@ def check_target(path: Path, overwrite: bool) -> None:
         raise ModelFolderError(f"There is no folder {path.absolute().parent} to save in. Make it.")
 
 
-def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read a model folder: its documents and its weights.
+def read_model(path: Path) -> tuple[dict[str, Any], Weights]:
+    """Read the documents of a model folder, and of its weights what they are.
 
     Raises
     ------
@@ -118,26 +160,99 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFolderError(
-            f'"format_version" in {path / MANIFEST} must be a whole number, not {version!r}. Save '
-            "or copy the model again."
+            f'"format_version" in {path / MANIFEST} must be a whole number, not {version!r:.40}. '
+            "Save or copy the model again."
         )
     if version > FORMAT_VERSION:
         raise ModelFolderError(
             f"{path} has format version {version!r}; this autotransfer reads up to "
             f"{FORMAT_VERSION}. Update autotransfer (pip install -U autotransfer)."
         )
-    _verify(path, manifest.get("sha256"))
-    documents = {name: _object(path / f"{name}.json") for name in DOCUMENTS}
-    try:
-        return documents, load_tensors((path / WEIGHTS).read_bytes())
-    except SafetensorError as error:
-        raise ModelFolderError(
-            f"{path / WEIGHTS} is not a safetensors file ({error}). Save or copy the model again."
-        ) from None
+    digests = _digests(path, manifest.get("sha256"))
+    contents = {}
+    for name in DOCUMENTS:
+        file = path / f"{name}.json"
+        contents[name] = _object(file)  # first, because it reads no more than a document has
+        _verify(file, digests[file.name])
+    return contents, Weights(path / WEIGHTS, digests[WEIGHTS])
 
 
-def _verify(path: Path, digests: Any) -> None:
-    """Compare every file with the manifest; look at nothing outside the folder."""
+def check_documents(contents: dict[str, Any]) -> None:
+    """Raise `ValueError` unless the documents have the form that `write_model` was given."""
+    for name, form in {"model": MODEL, "provenance": PROVENANCE}.items():
+        departure = misfit(contents[name], form, f"{name}.json")
+        if departure:
+            raise ValueError(departure)
+    values = contents["model"]["n_channels"] * contents["model"]["n_times"]
+    if values > MOST_VALUES:
+        raise ValueError(f"a trial of n_channels x n_times would have {values} numbers")
+
+
+class Weights:
+    """The weights in a model folder: what they are is read at once, their numbers when asked for.
+
+    Parameters
+    ----------
+    file : Path
+        In safetensors format. Its length is compared with its header, without reading more.
+    digest : str
+        SHA-256 of the file.
+    """
+
+    def __init__(self, file: Path, digest: str) -> None:
+        self.file, self.digest = file, digest
+        with self._opened() as handle:
+            slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
+            self.shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            self.dtypes = {name: part.get_dtype() for name, part in slices.items()}
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes: as many as the classifier has rows."""
+        shape = self.shapes.get("head.weight", ())
+        return int(shape[0]) if shape else 0
+
+    def check(self, network: nn.Module) -> None:
+        """Raise `ValueError` unless these are the weights of a network, by name, shape and dtype.
+
+        Parameters
+        ----------
+        network : nn.Module
+            May be on torch's meta device: a network that is not the one in the file need not be
+            allocated to be refused.
+        """
+        state = network.state_dict()
+        others = sorted(state.keys() ^ self.shapes.keys())
+        if others:
+            raise ValueError(f"{WEIGHTS} and the network do not both have {join_some(others, 4)}")
+        for name, tensor in state.items():
+            expected = (_DTYPES.get(tensor.dtype, str(tensor.dtype)), tuple(tensor.shape))
+            if (self.dtypes[name], self.shapes[name]) != expected:
+                raise ValueError(
+                    f"{name} is {self.dtypes[name]} {self.shapes[name]} in {WEIGHTS}, but "
+                    f"{expected[0]} {expected[1]} in the network"
+                )
+
+    def read(self) -> dict[str, Tensor]:
+        """Read the numbers, if they are those that were saved."""
+        _verify(self.file, self.digest)
+        with self._opened() as handle:
+            return {name: handle.get_tensor(name) for name in self.shapes}
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        try:
+            with safe_open(str(self.file), framework="pt") as handle:
+                yield handle
+        except (SafetensorError, OSError, MemoryError) as error:
+            raise ModelFolderError(
+                f"{self.file} is damaged or not a safetensors file ({error}). Save or copy the "
+                "model again."
+            ) from None
+
+
+def _digests(path: Path, digests: Any) -> dict[str, str]:
+    """Check what the manifest lists; look at nothing outside the folder."""
     names = {WEIGHTS, *(f"{name}.json" for name in DOCUMENTS)}
     if not isinstance(digests, dict) or set(digests) != names:
         wrong = sorted(names ^ set(digests)) if isinstance(digests, dict) else ["none"]
@@ -145,32 +260,30 @@ def _verify(path: Path, digests: Any) -> None:
             f"{path / MANIFEST} should list just {join_some(sorted(names))}; wrong: "
             f"{join_some(wrong)}. The folder was changed; save or copy the model again."
         )
-    for name, digest in digests.items():
-        file = path / name
+    for name in digests:
         # A link could point anywhere on this machine.
-        if file.is_symlink() or not file.is_file():
-            raise ModelFolderError(f"{file} is missing or is a link. Save or copy the model again.")
-        if _digest(file) != digest:
+        if (path / name).is_symlink() or not (path / name).is_file():
             raise ModelFolderError(
-                f"{file} is not what was saved: it was damaged or changed since. Save the model "
-                "again, or get an intact copy."
+                f"{path / name} is missing or is a link. Save or copy the model again."
             )
+    return digests
+
+
+def _verify(file: Path, digest: str) -> None:
+    if _digest(file) != digest:
+        raise ModelFolderError(
+            f"{file} is not what was saved: it was damaged or changed since. Save the model "
+            "again, or get an intact copy."
+        )
 
 
 def _object(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelFolderError(
-            f"{file} cannot be read as JSON ({error}). Save or copy the model again."
-        ) from None
-    if not isinstance(content, dict):
-        raise ModelFolderError(f"{file} should hold a JSON object. Save or copy the model again.")
-    return content
+    return read_object(file, ModelFolderError, "Save or copy the model again.")
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as handle:  # in pieces: weights may be larger than memory
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _replaceable(path: Path) -> bool:
@@ -190,18 +303,26 @@ def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
     return {"kind": labels.dtype.kind, "values": text}
 
 
-def labels_from_json(document: dict[str, Any]) -> npt.NDArray[Any]:
-    """Read class labels back."""
-    kinds = {"U": np.str_, "i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
+def labels_from_json(document: dict[str, Any], n_classes: int) -> npt.NDArray[Any]:
+    """Read class labels back; `ValueError` unless they are sorted, of one kind, each there once."""
+    types = {"U": str, "S": str, "i": int, "u": int, "f": float, "b": bool}
+    bits = {"i": np.int64, "u": np.uint64, "f": np.float64}
     kind, values = document.get("kind"), document.get("values")
-    if kind not in (*kinds, "S") or not isinstance(values, list) or len(values) < 2:
-        raise ModelFolderError(
-            "labels.json does not hold a list of at least two class labels. Save or copy the model "
-            "again."
-        )
-    if kind == "S":
-        return np.array([str(value).encode("latin-1") for value in values])
-    return np.array(values, dtype=kinds[kind])
+    if kind not in (*types,) or not isinstance(values, list) or len(values) < 2:
+        raise ValueError("labels.json does not hold a list of at least two class labels")
+    if len(values) != n_classes:
+        raise ValueError(f"labels.json holds {len(values)} labels for {n_classes} classes")
+    departure = misfit(values, [types[kind]], "labels.json: values")
+    # An array of text has room for the longest in every place.
+    if not departure and len(values) * max(len(str(value)) for value in values) > _LONGEST_LABELS:
+        departure = "labels.json holds labels that are too long"
+    if departure:
+        raise ValueError(departure)
+    plain = [value.encode("latin-1") for value in values] if kind == "S" else values
+    labels = np.array(plain, dtype=bits.get(kind))
+    if not np.array_equal(np.unique(labels), labels) or (kind == "f" and np.isinf(labels).any()):
+        raise ValueError("labels.json does not hold finite labels, sorted and each once")
+    return labels
 
 
 def as_path(path: Any) -> Path:

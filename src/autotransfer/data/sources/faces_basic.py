@@ -31,6 +31,7 @@ import numpy.typing as npt
 from autotransfer.data.atomic import PathLike
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.sources import files
+from autotransfer.data.sources.matlab import read_mat
 from autotransfer.data.trials import Float32
 from autotransfer.data.validate import as_count
 from autotransfer.errors import (
@@ -172,7 +173,7 @@ def _read(subject: str, file: Path, seconds: float) -> _Person:
     try:
         sfreq = float(np.ravel(arrays["srate"])[0])
         codes: npt.NDArray[np.intp] = stim.astype(np.intp)
-        fine = sfreq > 0 and signals.ndim == 2 and signals.dtype.kind in "iuf"
+        fine = 0 < sfreq < np.inf and signals.ndim == 2 and signals.dtype.kind in "iuf"
     except (TypeError, ValueError, IndexError):
         fine = False
     if not fine or len(stim) != len(signals) or signals.shape[1] == 0:
@@ -210,17 +211,15 @@ def _pictures(
 
 def _load(file: Path) -> dict[str, Any]:
     """Read the variables of a .mat file; nothing in it is executed."""
-    from scipy.io import loadmat
-
-    try:
-        arrays = loadmat(file, variable_names=list(_NEEDED))
-    except NotImplementedError:
-        raise SourceError(
-            f"{file} is of MATLAB's format 7.3, which cannot be read here (the originals are not). "
-            'In MATLAB, load it and save it again with save(name, "data", "stim", "srate", "-v7").'
-        ) from None
-    except Exception as error:  # scipy raises errors of a dozen kinds on damaged files
-        raise SourceError(f"{file} cannot be read ({error}). Unpack it again.") from None
+    with files.damage(f"{file} cannot be read", "Unpack it again."):
+        try:
+            arrays = read_mat(file, _NEEDED)
+        except NotImplementedError:
+            raise SourceError(
+                f"{file} is of MATLAB's format 7.3, which cannot be read here (the originals are "
+                "not). In MATLAB, load it and save it again with save(name, "
+                '"data", "stim", "srate", "-v7").'
+            ) from None
     missing = [name for name in _NEEDED if name not in arrays]
     if missing:
         raise SourceError(

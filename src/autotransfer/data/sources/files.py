@@ -7,8 +7,10 @@ and an error names the file.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,25 +18,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autotransfer import documents
 from autotransfer.data.trials import Float32, Index, TrialArray
-from autotransfer.errors import DataError, SettingError, SourceError
+from autotransfer.errors import AutoTransferError, DataError, SettingError, SourceError
+
+_DAMAGE = (
+    *(ValueError, OSError, EOFError, RuntimeError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
     """Read a JSON file that must hold an object (``{...}``)."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise SourceError(
-            f"{path} is not valid JSON ({error}). Repair the file or write it again."
-        ) from error
-    if not isinstance(content, dict):
-        raise SourceError(
-            f"{path} must hold a JSON object, {{...}}, but holds a {type(content).__name__}."
-        )
-    return content
+    return documents.read_object(path, SourceError, "Repair the file or write it again.")
 
 
 def number(value: Any, key: str, path: Path) -> float | None:
@@ -43,7 +39,7 @@ def number(value: Any, key: str, path: Path) -> float | None:
         return None
     real = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not real or not math.isfinite(value):
-        raise SourceError(f'"{key}" in {path} must be a number, not {value!r}.')
+        raise SourceError(f'"{key}" in {path} must be a number, not {short(value)}.')
     return float(value)
 
 
@@ -54,7 +50,7 @@ def names(value: Any, key: str, path: Path) -> list[str] | dict[str, str] | None
     items = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise SourceError(
-            f'"{key}" in {path} must be a list of names (strings), not {_short(value)}.'
+            f'"{key}" in {path} must be a list of names (strings), not {short(value)}.'
         )
     return value  # type: ignore[no-any-return]
 
@@ -62,7 +58,7 @@ def names(value: Any, key: str, path: Path) -> list[str] | dict[str, str] | None
 def name_list(value: Any, key: str, path: Path) -> list[str] | None:
     """Check that a described value is a list of names, or not given."""
     if isinstance(value, dict):
-        raise SourceError(f'"{key}" in {path} must be a list of names, not {_short(value)}.')
+        raise SourceError(f'"{key}" in {path} must be a list of names, not {short(value)}.')
     return names(value, key, path)  # type: ignore[return-value]
 
 
@@ -73,6 +69,17 @@ def about(path: Path) -> Iterator[None]:
         yield
     except DataError as error:
         raise type(error)(f"{path}: {error}") from error
+
+
+@contextlib.contextmanager
+def damage(what: str, advice: str) -> Iterator[None]:
+    """Turn what numpy, zipfile and zlib raise on damaged files into a `SourceError`."""
+    try:
+        yield
+    except AutoTransferError:
+        raise
+    except _DAMAGE as error:
+        raise SourceError(f"{what} ({error}). {advice}") from error
 
 
 def require_seconds(seconds: float) -> None:
@@ -119,6 +126,7 @@ def stored_form(trials: TrialArray) -> tuple[TrialArray, npt.DTypeLike, float | 
     return trials, np.dtype("<f4"), None
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Write a value for a message, however long it is."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

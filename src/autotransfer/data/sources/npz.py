@@ -8,8 +8,10 @@ they stay int16 in memory. What the ``.npz`` does not say is taken from the JSON
 
 from __future__ import annotations
 
+import contextlib
+import io
 import zipfile
-import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy.typing as npt
 from autotransfer.data import atomic
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.info import VOLTS, Recording, SignalInfo
-from autotransfer.data.sources import files
+from autotransfer.data.sources import files, npy
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_channel_names, as_sampling_rate, as_trials, as_unit
 from autotransfer.errors import SourceError, join_some
@@ -30,8 +32,7 @@ CHANNEL_KEYS = ("channels", "channel_names")
 CLASS_KEYS = ("classes", "class_names")
 SUBJECT_KEYS = ("subjects", "subject_names")
 
-# All that zipfile, zlib and numpy raise on a damaged archive.
-_DAMAGE = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_LONGEST_READ = 2**26
 
 
 def read_npz(path: atomic.PathLike) -> SubjectDataset:
@@ -63,7 +64,7 @@ def read_npz(path: atomic.PathLike) -> SubjectDataset:
     SubjectDataset(4 trials, 2 subjects, 2 classes, 2 channels x 9 times, 200 Hz)
     """
     file = Path(path).expanduser()
-    with _Arrays(file) as arrays, files.about(file):
+    with _opened(file) as arrays, files.about(file):
         return SubjectDataset(
             arrays.signals(),
             arrays["y"],
@@ -95,8 +96,8 @@ def read_recording(path: atomic.PathLike) -> Recording | None:
     (4, 2, 9)
     """
     file = Path(path).expanduser()
-    with _Arrays(file, required=("X",)) as arrays, files.about(file):
-        if all(key in arrays.archive.files for key in NEEDED):
+    with _opened(file, required=("X",)) as arrays, files.about(file):
+        if all(key in arrays.members for key in NEEDED):
             return None
         trials = arrays.signals()
         channels = arrays.names(CHANNEL_KEYS)
@@ -143,69 +144,83 @@ def write_npz(data: SubjectDataset, path: atomic.PathLike) -> None:
         np.savez(handle, **present)
 
 
+class _Archive(io.FileIO):
+    """A file for zipfile, which reads the list of members at once, however long it says it is."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > _LONGEST_READ:
+            raise ValueError(f"its list of members has {size} bytes")
+        return super().read(size)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, required: tuple[str, ...] = NEEDED) -> Iterator[_Arrays]:
+    """Open a ``.npz`` file that has some arrays."""
+    if not path.is_file():
+        raise SourceError(f"There is no file {path}. Check the path.")
+    with contextlib.ExitStack() as stack:
+        with files.damage(
+            f"{path} is damaged or not a .npz file",
+            "Copy it again, or write it with numpy.savez or write_npz.",
+        ):
+            handle = stack.enter_context(_Archive(path))
+            if handle.read(6) == np.lib.format.MAGIC_PREFIX:
+                raise SourceError(
+                    f"{path} holds a single array, not a .npz archive. Write X, y and subject "
+                    "together with numpy.savez(path, X=X, y=y, subject=subject)."
+                )
+            arrays = _Arrays(path, stack.enter_context(zipfile.ZipFile(handle)))
+        missing = [key for key in required if key not in arrays.members]
+        if missing:
+            raise SourceError(
+                f"{path} lacks {join_some(missing)}. It holds: "
+                f"{join_some(list(arrays.members), 40) or 'nothing'}. Needed are: "
+                f"{join_some(required)}."
+            )
+        yield arrays
+
+
 class _Arrays:
     """The arrays of a ``.npz`` file, each read when asked for, with errors that name the file.
 
     What the archive does not hold is looked for in the JSON of the same name beside it.
     """
 
-    def __init__(self, path: Path, required: tuple[str, ...] = NEEDED) -> None:
-        if not path.is_file():
-            raise SourceError(f"There is no file {path}. Check the path.")
-        self.path, self.side = path, path.with_suffix(".json")
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self.path, self._archive = path, archive
+        self.members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        self.side = path.with_suffix(".json")
         self.beside = files.read_json_object(self.side) if self.side.is_file() else {}
-        try:
-            opened = np.load(path, allow_pickle=False)
-        except _DAMAGE as error:
-            raise SourceError(
-                f"{path} is damaged or not a .npz file ({error}). Copy it again, or write it with "
-                "numpy.savez or write_npz."
-            ) from error
-        if not isinstance(opened, np.lib.npyio.NpzFile):
-            raise SourceError(
-                f"{path} holds a single array, not a .npz archive. Write X, y and subject together "
-                "with numpy.savez(path, X=X, y=y, subject=subject)."
-            )
-        self.archive = opened
-        missing = [key for key in required if key not in opened.files]
-        if missing:
-            opened.close()
-            raise SourceError(
-                f"{path} lacks {join_some(missing)}. It holds: "
-                f"{join_some(opened.files, 40) or 'nothing'}. Needed are: {join_some(required)}."
-            )
-
-    def __enter__(self) -> _Arrays:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.archive.close()
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
-        try:
-            array = self.archive[key]
-        except MemoryError as error:
-            raise SourceError(
-                f'"{key}" of {self.path} does not fit memory ({error}). Write the data as a folder '
-                "store with StoreWriter, which is read from disk as needed."
-            ) from error
-        except _DAMAGE as error:
-            if "allow_pickle" in str(error):
+        what, member = f'"{key}" of {self.path}', self.members[key]
+        with files.damage(f"{what} is damaged", "Copy or write the file again."):
+            # Others take memory as they please to unpack, and numpy writes none.
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError("it is packed in a way that numpy does not know")
+            with self._archive.open(member) as handle:
+                header = npy.read_header(handle)
+            if header.dtype.hasobject:
                 raise SourceError(
-                    f'"{key}" of {self.path} is an array of Python objects (a pickle). Reading it '
-                    "could execute code, so it is refused: write it as numbers or as strings, for "
-                    f"instance {key}.astype(str)."
+                    f"{what} is an array of Python objects (a pickle). Reading it could execute "
+                    "code, so it is refused: write it as numbers or as strings, for instance "
+                    f"{key}.astype(str)."
+                )
+            header.check(member.file_size)
+            npy.check_packing(min(member.compress_size, self.path.stat().st_size), member.file_size)
+            try:
+                with self._archive.open(member) as handle:
+                    array: npt.NDArray[Any] = np.lib.format.read_array(handle, allow_pickle=False)
+            except MemoryError as error:
+                raise SourceError(
+                    f"{what} does not fit memory ({error}). Write the data as a folder store with "
+                    "StoreWriter, which is read from disk as needed."
                 ) from error
-            raise SourceError(
-                f'"{key}" of {self.path} is damaged ({error}). Copy or write the file again.'
-            ) from error
-        if not isinstance(array, np.ndarray):
-            raise SourceError(f'"{key}" of {self.path} is not an array. Write it with numpy.savez.')
-        return array
+            return array
 
     def get(self, key: str) -> npt.NDArray[Any] | None:
         """Array of this name, if there is one."""
-        return self[key] if key in self.archive.files else None
+        return self[key] if key in self.members else None
 
     def signals(self) -> TrialArray:
         """Read the signals, with their scale."""
@@ -249,7 +264,7 @@ class _Arrays:
 
     def text(self, keys: tuple[str, ...]) -> list[str] | None:
         """List of names stored under the first of these keys that is there."""
-        first = next((key for key in keys if key in self.archive.files), None)
+        first = next((key for key in keys if key in self.members), None)
         if first is None:
             return None
         array = self[first]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from autotransfer.data import atomic
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.sources import files
+from autotransfer.data.sources import files, npy
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import SourceError, join_some
 
@@ -86,14 +86,7 @@ def read_store(path: atomic.PathLike) -> SubjectDataset:
         )
     about = _read_description(folder / DESCRIPTION)
     signals = _load(folder, "X", about, mmap_mode="r")
-    n = len(signals)
     labels = {name: _load(folder, name, about) for name in LABELS if name in about["arrays"]}
-    for name, array in labels.items():
-        if array.shape != (n,):
-            raise SourceError(
-                f"{folder / name}.npy has shape {array.shape}, but there are {n} trials. The store "
-                "is damaged: write it again."
-            )
     with files.about(folder):
         return SubjectDataset(
             TrialArray(signals, scale=about["scale"]),
@@ -111,12 +104,14 @@ def _read_description(path: Path) -> dict[str, Any]:
     about = files.read_json_object(path)
     if about.get("format") != FORMAT:
         raise SourceError(
-            f'{path} does not describe a store: its "format" is {about.get("format")!r}, not '
-            f'"{FORMAT}". Write a store with write_store.'
+            f'{path} does not describe a store: its "format" is '
+            f'{files.short(about.get("format"))}, not "{FORMAT}". Write a store with write_store.'
         )
     version = about.get("version")
     if type(version) is not int or version < 1:
-        raise SourceError(f'"version" in {path} must be a whole number, not {version!r}.')
+        raise SourceError(
+            f'"version" in {path} must be a whole number, not {files.short(version)}.'
+        )
     if version > VERSION:
         raise SourceError(
             f"{path} has format version {version}; this autotransfer reads up to {VERSION}. It was "
@@ -128,9 +123,12 @@ def _read_description(path: Path) -> dict[str, Any]:
     shape = about["shape"]
     integers = isinstance(shape, list) and all(type(length) is int for length in shape)
     if not integers or len(shape) != 3 or min(shape) < 1:
-        raise SourceError(f'"shape" in {path} must be three positive numbers, not {shape!r}.')
+        raise SourceError(
+            f'"shape" in {path} must be three positive numbers, not {files.short(shape)}.'
+        )
     if about["dtype"] not in ("float32", "int16"):
-        raise SourceError(f'"dtype" in {path} must be float32 or int16, not {about["dtype"]!r}.')
+        value = files.short(about["dtype"])
+        raise SourceError(f'"dtype" in {path} must be float32 or int16, not {value}.')
     about["scale"] = files.number(about["scale"], "scale", path)
     if about["scale"] is not None and about["scale"] <= 0:
         raise SourceError(f'"scale" in {path} must be positive, not {about["scale"]}.')
@@ -145,38 +143,47 @@ def _read_description(path: Path) -> dict[str, Any]:
             f"not {join_some(about['arrays'] or ['nothing'])}."
         )
     if not isinstance(about["fingerprint"], str):
-        raise SourceError(f'"fingerprint" in {path} must be text, not {about["fingerprint"]!r}.')
+        value = files.short(about["fingerprint"])
+        raise SourceError(f'"fingerprint" in {path} must be text, not {value}.')
     return about
 
 
 def _load(
     folder: Path, name: str, about: dict[str, Any], mmap_mode: Any = None
 ) -> npt.NDArray[Any]:
-    """Load one array of a store; for the signals, compare it with the description."""
+    """Load one array of a store, whose header must fit its file and the description."""
     path = folder / f"{name}.npy"
     if not path.is_file():
         raise SourceError(f"The store {folder} lacks {path.name}. Copy or write it again.")
-    try:
-        array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise SourceError(
-            f"{path} is damaged, cut short or holds Python objects ({error}). Copy or write the "
-            "store again."
-        ) from error
-    if not isinstance(array, np.ndarray):
-        raise SourceError(f"{path} is not a .npy array. Copy or write the store again.")
-    if name == "X":
-        actual, described = (list(array.shape), array.dtype.name), (about["shape"], about["dtype"])
-        if actual != described:
-            raise SourceError(
-                f"{path} has shape {actual[0]} and dtype {actual[1]}, but {DESCRIPTION} says "
-                f"{described[0]} and {described[1]}. The files do not belong together: write the "
-                "store again."
-            )
-        size = path.stat().st_size
-        if isinstance(array, np.memmap) and size != array.offset + array.nbytes:
-            raise SourceError(
-                f"{path} has {size} bytes, but its signals take {array.offset + array.nbytes}. The "
-                "store is damaged: copy or write it again."
-            )
+    what = f"{path} is damaged, cut short or holds Python objects"
+    with files.damage(what, "Copy or write the store again."):
+        with path.open("rb") as handle:
+            header = npy.read_header(handle)
+        if not header.dtype.hasobject:
+            _compare(path, header, about)
+        header.check(path.stat().st_size)
+        array: npt.NDArray[Any] = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     return array
+
+
+def _compare(path: Path, header: npy.Header, about: dict[str, Any]) -> None:
+    """Compare what an array says of itself with the description."""
+    shape, n = list(header.shape), about["shape"][0]
+    if path.stem != "X" and shape != [n]:
+        raise SourceError(
+            f"{path} has shape {header.shape}, but there are {n} trials. The store is damaged: "
+            "write it again."
+        )
+    actual, described = (shape, header.dtype.name), (about["shape"], about["dtype"])
+    if path.stem == "X" and actual != described:
+        raise SourceError(
+            f"{path} has shape {actual[0]} and dtype {actual[1]}, but {DESCRIPTION} says "
+            f"{described[0]} and {described[1]}. The files do not belong together: write the "
+            "store again."
+        )
+    size = path.stat().st_size
+    if size > header.size:
+        raise SourceError(
+            f"{path} has {size} bytes, but its array takes {header.size}. The store is damaged: "
+            "copy or write it again."
+        )

@@ -2,5 +2,6 @@
 
 from autotransfer.search.ledger.entry import Entry
 from autotransfer.search.ledger.ledger import Ledger
+from autotransfer.search.ledger.run_ledger import RunLedger
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "RunLedger"]

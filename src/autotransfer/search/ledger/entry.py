@@ -7,12 +7,22 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotransfer.errors import LedgerError
+from autotransfer.documents import misfit
+from autotransfer.errors import LedgerError, join_some
 from autotransfer.search.settings.trial import Trial
 
 STATES = ("done", "failed")
 # What the text of an entry holds; a storage keeps id, stage and curves beside it.
 FIELDS = ("state", "value", "attempts", "error", "params", "definition", "result")
+
+
+_FORM = {
+    "state": str,
+    "value": (float, None),
+    "attempts": int,
+    "error": str,
+    **dict.fromkeys(("params", "definition", "result"), dict),
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,15 @@ def entry_texts(entry: Entry) -> tuple[str, str]:
     parts["value"] = None if value is None else float(value)
     texts = [f'"{name}":{to_text(part, f"The {name} of {what}")}' for name, part in parts.items()]
     return f"{{{','.join(texts)}}}", to_text(entry.curves, f"The curves of {what}")
+
+
+def entry_of(id: str, stage: str, fields: Any, curves: Any) -> Entry:
+    """Make an entry from what its texts hold; `ValueError` if that is no trial."""
+    wrong = misfit(fields, _FORM) or misfit(curves, {str: list}, "curves")
+    unknown = [] if wrong else [name for name in fields if name not in FIELDS]
+    if wrong or unknown or fields["state"] not in STATES:
+        raise ValueError(wrong or f"it is {fields['state']!r:.40}, with {join_some(unknown)!r:.80}")
+    return Entry(id, stage, **fields, curves=curves)
 
 
 def to_text(value: Any, what: str, sort: bool = False) -> str:

@@ -25,7 +25,7 @@ from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
 from autotransfer.errors import LedgerError
-from autotransfer.search.ledger.entry import Entry
+from autotransfer.search.ledger.entry import Entry, entry_of
 from autotransfer.search.ledger.lock import FileLock
 
 START, CURVES = b'{"id":"', ',"curves":'
@@ -34,6 +34,7 @@ TEXT = rb'"%b(?:\\(?:["\\/bfnrt]|u[0-9a-f]{4})%b)*"' % (PLAIN, PLAIN)
 HEAD = re.compile(rb'\{"id":(%b),("stage":%b,"run":%b),"(?:entry|plan)":' % (TEXT, TEXT, TEXT))
 TAIL = b',"crc":"%08x"}\n'
 TAIL_LENGTH = len(TAIL % 0)
+LONGEST = 2**25  # bytes of a line; what JSON makes of each can take twenty
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 _decoder = json.JSONDecoder()
@@ -107,8 +108,13 @@ class File:
         self._write(stage, id, f'"entry":{text}{CURVES}{curves}')
         return True
 
-    def entries(self, stage: str, curves: bool) -> Iterator[Entry]:
-        """Yield the entries of a stage in the order of recording."""
+    @property
+    def where(self) -> str:
+        """The file."""
+        return str(self._path)
+
+    def entries(self, stage: str, curves: bool) -> Iterator[tuple[Entry, str]]:
+        """Yield the entries of a stage in the order of recording, each with its text."""
         self._catch_up()
         last, place = self._lines, (self._run, stage)
         with self._open() as handle:
@@ -117,9 +123,10 @@ class File:
                     return
                 if line.place == place and line.id:
                     try:
-                        yield _entry(line, curves)
-                    except (TypeError, ValueError) as error:
+                        entry, text = _entry(line, curves)
+                    except (TypeError, ValueError, RecursionError) as error:
                         raise self._damage(number, f"it holds no trial ({error})") from error
+                    yield entry, text
 
     def close(self) -> None:
         """Let go of the file and the lock."""
@@ -143,6 +150,11 @@ class File:
         names = (json.dumps(name) for name in (id, stage, self._run))
         body = ('{{"id":{},"stage":{},"run":{},'.format(*names) + content).encode("ascii")
         data = memoryview(body + TAIL % crc32(body))
+        if len(data) > LONGEST:
+            raise LedgerError(
+                f"What is to be recorded of {id or 'the plan'} of {stage} has {len(data)} bytes, "
+                f"and a line of {self._path} has at most {LONGEST}. Keep less of it."
+            )
         try:
             while data:  # one write, but for a disk that is full
                 data = data[os.write(self._file, data) :]
@@ -203,8 +215,10 @@ class File:
 
     def _read(self, handle: BinaryIO, number: int) -> Iterator[Line]:
         """Yield whole lines, the first of which is line `number` + 1 of the file."""
-        for text in handle:
+        while text := handle.readline(LONGEST + 1):
             number += 1
+            if len(text) > LONGEST:
+                raise self._damage(number, f"it is longer than {LONGEST} bytes")
             head = HEAD.match(text)
             checksum = TAIL % crc32(memoryview(text)[:-TAIL_LENGTH])
             if head is None or text[-TAIL_LENGTH:] != checksum:
@@ -240,14 +254,15 @@ def _half(text: bytes) -> bool:
         return False
     try:
         return _decoder.raw_decode(text.decode("latin-1"))[1] == len(text)
+    except RecursionError:
+        return False
     except ValueError:
         return True
 
 
-def _entry(line: Line, curves: bool) -> Entry:
+def _entry(line: Line, curves: bool) -> tuple[Entry, str]:
     """Read a trial; its curves, which come last, only if they are asked for."""
     text = line.text.decode("ascii")
     fields, end = _decoder.raw_decode(text, line.start)
-    if curves:
-        fields["curves"] = _decoder.raw_decode(text, end + len(CURVES))[0]
-    return Entry(line.id, line.place[1], **fields)
+    lists = _decoder.raw_decode(text, end + len(CURVES))[0] if curves else {}
+    return entry_of(line.id, line.place[1], fields, lists), text

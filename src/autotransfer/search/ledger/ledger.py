@@ -84,7 +84,7 @@ class Ledger:
 
     def each(self, stage: str, *, curves: bool = False) -> Iterator[Entry]:
         """Yield what `entries` returns one by one, without holding all of it in memory."""
-        return self._store.entries(stage, curves)
+        return (self._see(entry, text) for entry, text in self._store.entries(stage, curves))
 
     def ids(self, stage: str) -> set[str]:
         """Return the ids of all trials on record in a stage."""
@@ -114,12 +114,27 @@ class Ledger:
         """Return what was planned for a stage, or None."""
         with self._one_at_a_time:
             text = self._store.plan(stage)
-        return None if text is None else dict(json.loads(text))
+        try:
+            return None if text is None else dict(json.loads(text))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise LedgerError(
+                f"The plan of {stage} in {self.where} is none ({error}). Put back a copy of the "
+                "ledger."
+            ) from error
+
+    @property
+    def where(self) -> str:
+        """The file or the database, without user and password."""
+        return self._store.where
 
     def close(self) -> None:
         """Let other processes write; whatever was recorded is on the disk already."""
         with self._one_at_a_time:
             self._store.close()
+
+    def _see(self, entry: Entry, text: str) -> Entry:
+        """Look at an entry that was read from a text."""
+        return entry
 
     def _check(self, stage: str) -> None:
         """Refuse to write what cannot be written."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from autotransfer.errors import LedgerError
 from autotransfer.search.ledger.connection import Connection, lock_key
-from autotransfer.search.ledger.entry import Entry
+from autotransfer.search.ledger.entry import Entry, entry_of
 
 CHUNK = 2000  # entries read at a time
 TABLE = """
@@ -90,12 +90,24 @@ class Postgres:
 
         return self._connection.patiently(insert)
 
-    def entries(self, stage: str, curves: bool) -> Iterator[Entry]:
-        """Yield the entries of a stage in the order of recording."""
+    @property
+    def where(self) -> str:
+        """The database in words."""
+        return self._connection.where
+
+    def entries(self, stage: str, curves: bool) -> Iterator[tuple[Entry, str]]:
+        """Yield the entries of a stage in the order of recording, each with its text."""
         last = 0
         while rows := self._connection.rows(ENTRIES, curves, self._run, stage, last, CHUNK):
             for _, id, text, lists in rows:
-                yield Entry(id, stage, **json.loads(text), curves=json.loads(lists))
+                try:
+                    entry = entry_of(id, stage, json.loads(text), json.loads(lists))
+                except (TypeError, ValueError, RecursionError) as error:
+                    raise LedgerError(
+                        f"The row of trial {id} of {stage} in {self.where} holds no trial "
+                        f"({error}). Put back a copy, or delete that row: its trial will run again."
+                    ) from error
+                yield entry, text
             last = rows[-1][0]
 
     def close(self) -> None:

@@ -72,8 +72,8 @@ class Setting:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
         """Make a setting from what `to_json` gave."""
-        measure, mode, strength = given["measure"], given["mode"], given["strength"]
-        return cls.of(measure, mode, strength, **given["options"])
+        options = tuple(sorted(given["options"].items()))
+        return cls(given["measure"], given["mode"], float(given["strength"]), options)
 
     def classifier_options(self) -> dict[str, Any]:
         """Options of `CensoredClassifier` that this setting stands for."""
