@@ -34,8 +34,8 @@ from autotransfer.search.settings.trial import digest
 from autotransfer.search.shared import Shared, Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.classifier import SignalEstimator, refuse_unknown, warn_doubts
-from autotransfer.training.options import versions
+from autotransfer.training.classifier import SignalEstimator
+from autotransfer.training.options import refuse_unknown, versions, warn_doubts
 
 
 class AutoTransfer(SignalEstimator):

@@ -206,10 +206,12 @@ def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
     """Find the length of an encoder's latent by encoding two trials of noise, (2, C, T)."""
     tensors = (*encoder.parameters(), *encoder.buffers())
     like = next((t for t in tensors if t.is_floating_point()), torch.empty(0))
-    # From a generator of its own, so that the seeds of the caller's stay what they are.
-    source = torch.Generator("cpu").manual_seed(0)
-    noise = torch.randn(2, n_channels, n_times, generator=source, device="cpu")
-    x = noise.to(like.dtype).to(like.device)
+    x = torch.zeros(2, n_channels, n_times, dtype=like.dtype, device=like.device)
+    if not x.is_meta:
+        # Some of it, because zeros take no memory until they are written to; from a generator of
+        # its own, so that the seeds of the caller's stay what they are.
+        some = x[:, :, :16]
+        some.copy_(torch.randn(some.shape, generator=torch.Generator().manual_seed(0)))
     cuda = sorted({t.device.index for t in tensors if t.device.type == "cuda"})
     with _evaluating(encoder), torch.random.fork_rng(cuda), torch.no_grad():
         try:
@@ -227,7 +229,7 @@ def latent_length(encoder: nn.Module, n_channels: int, n_times: int) -> int:
             f"An encoder must turn 2 trials into a tensor of real numbers (2, n_latent), but this "
             f"{type(encoder).__name__} gave {shape}."
         )
-    if z.shape == x.flatten(1).shape and torch.equal(z, x.flatten(1)):
+    if z.shape == x.flatten(1).shape and not x.is_meta and torch.equal(z, x.flatten(1)):
         raise SettingError(
             f"The latent of this {type(encoder).__name__} would be the raw signal itself "
             f"({latent_source(encoder)}), so no encoder would be trained. {_NAME_ANOTHER}"

@@ -48,7 +48,7 @@ _RESULTS = {
     "chosen": {"setting": SETTING},
     "nested_subjects": {str: slice(0, 1)},
     "plan": {"search_folds": (int, ...), "rungs": [int, ...], **dict.fromkeys(_PLAN, int)},
-    "people_in_a_fold": dict.fromkeys(("train", "validation", "test"), [int]),
+    "people_in_a_fold": {side: [int] for side in ("train", "validation", "test")},
     **{"still_falling": int, "trainings": int},
 }
 _ANEW = "Delete it and make the same run again: nothing is trained twice, and it is written anew."

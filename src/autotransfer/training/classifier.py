@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.info import Recording, SignalInfo, amplitude, normalisation_doubt, warn_far
+from autotransfer.data.info import Recording, SignalInfo, amplitude, warn_far
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
@@ -35,7 +35,6 @@ from autotransfer.encoder.registry import make_encoder
 from autotransfer.encoder.wrap import latent_source
 from autotransfer.errors import (
     ChannelMismatchError,
-    DataWarning,
     KernelLengthWarning,
     LabelError,
     ModelFolderError,
@@ -52,7 +51,13 @@ from autotransfer.training.loop import Progress
 from autotransfer.training.model_card import model_facts
 from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network, encode_trials
-from autotransfer.training.options import TrainingOptions, as_random_seed, versions
+from autotransfer.training.options import (
+    TrainingOptions,
+    as_random_seed,
+    refuse_unknown,
+    versions,
+    warn_doubts,
+)
 
 
 class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -512,26 +517,6 @@ class CensoredClassifier(SignalEstimator):
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
     """Mean over classes of the share recognised."""
     return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))
-
-
-def warn_doubts(problem: Problem, normalise: str) -> None:
-    """Warn of a normalisation that does not suit the signals."""
-    doubt = normalisation_doubt(problem.info.channels, normalise)
-    if doubt:
-        warnings.warn(doubt, DataWarning, stacklevel=3)
-
-
-def refuse_unknown(method: str, unknown: dict[str, Any]) -> None:
-    """Refuse arguments that a method does not have; scikit-learn's groups are subjects here."""
-    if "groups" in unknown:
-        raise SettingError(
-            f"Here the people are called subject, and not groups: {method}(X, y, subject=groups)."
-        )
-    if unknown:
-        raise SettingError(
-            f"{method} takes X, y and subject, and not {join_some(list(unknown))}. Options belong "
-            "to the estimator."
-        )
 
 
 def _name_things(classifier: Any, model: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 import platform
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -25,9 +26,11 @@ from autotransfer.censoring.registry import (
     lookup_mode,
     make_censor,
 )
+from autotransfer.data.info import normalisation_doubt
 from autotransfer.data.normalise import lookup_normaliser
+from autotransfer.data.problem import Problem
 from autotransfer.data.validate import as_count, as_sampling_rate, as_seed
-from autotransfer.errors import SamplingRateError, SettingError
+from autotransfer.errors import DataWarning, SamplingRateError, SettingError, join_some
 from autotransfer.training.log import check_log
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -226,6 +229,26 @@ def as_random_seed(random_state: Any) -> int:
             f"random_state must be a whole number, a RandomState or None, not {random_state!r}."
         ) from None
     return int(source.randint(2**31 - 1))
+
+
+def warn_doubts(problem: Problem, normalise: str) -> None:
+    """Warn of a normalisation that does not suit the signals."""
+    doubt = normalisation_doubt(problem.info.channels, normalise)
+    if doubt:
+        warnings.warn(doubt, DataWarning, stacklevel=3)
+
+
+def refuse_unknown(method: str, unknown: dict[str, Any]) -> None:
+    """Refuse arguments that a method does not have; scikit-learn's groups are subjects here."""
+    if "groups" in unknown:
+        raise SettingError(
+            f"Here the people are called subject, and not groups: {method}(X, y, subject=groups)."
+        )
+    if unknown:
+        raise SettingError(
+            f"{method} takes X, y and subject, and not {join_some(list(unknown))}. Options belong "
+            "to the estimator."
+        )
 
 
 def versions() -> dict[str, str]:

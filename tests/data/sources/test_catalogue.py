@@ -55,7 +55,7 @@ def test_paths_with_a_colon_stay_paths(tmp_path):
 def test_without_moabb_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "moabb", None)
     monkeypatch.setitem(sys.modules, "moabb.datasets", None)
-    with pytest.raises(MissingExtraError, match=r"pip install autotransfer\[moabb\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install moabb"):
         load("moabb:Kalunga2016")
 
 

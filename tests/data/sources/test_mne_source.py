@@ -198,7 +198,7 @@ def test_nothing_is_refused():
 
 def test_without_mne_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mne", None)
-    with pytest.raises(MissingExtraError, match=r"pip install autotransfer\[mne\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install mne"):
         from_mne([make])
 
 

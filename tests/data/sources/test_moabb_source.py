@@ -98,5 +98,5 @@ def test_a_paradigm_that_does_not_fit_is_refused(dataset):
 
 def test_without_moabb_the_extra_is_named(monkeypatch, dataset, paradigm):
     monkeypatch.setitem(sys.modules, "moabb", None)
-    with pytest.raises(MissingExtraError, match=r"pip install autotransfer\[moabb\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install moabb"):
         from_moabb(dataset, paradigm)
