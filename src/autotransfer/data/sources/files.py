@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer import documents
 from autotransfer.data.trials import Float32, Index, TrialArray
+from autotransfer.documents import read_object
 from autotransfer.errors import AutoTransferError, DataError, SettingError, SourceError
 
 _DAMAGE = (
@@ -30,7 +30,7 @@ _DAMAGE = (
 
 def read_json_object(path: Path) -> dict[str, Any]:
     """Read a JSON file that must hold an object (``{...}``)."""
-    return documents.read_object(path, SourceError, "Repair the file or write it again.")
+    return read_object(path, SourceError, "Repair the file or write it again.")
 
 
 def number(value: Any, key: str, path: Path) -> float | None:
