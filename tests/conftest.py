@@ -22,6 +22,8 @@ LONGEST = (
     "test_driver.py",
     "test_ledger_faults.py",
     "test_examples.py",
+    "test_fuzz.py",
+    "test_hostile_files.py",
 )
 
 

@@ -9,6 +9,7 @@ Rows are as in `tests/bad_input.py`; `tests/limited.py` does their acts within l
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -20,7 +21,8 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save, save_file
 from scipy.io import savemat
 
 import autotransfer as at
@@ -28,7 +30,17 @@ from autotransfer import errors as e
 from autotransfer.data import read_faces_basic, write_store
 from autotransfer.report.record import gather
 from autotransfer.search.status import read_status
-from bad_files import CLASSIFIER, change, model, npz, put, sign_again, store, store_file
+from bad_files import (
+    CLASSIFIER,
+    change,
+    checkpoint,
+    model,
+    npz,
+    put,
+    sign_again,
+    store,
+    store_file,
+)
 from bad_input import S, X, Y, dataset, made
 
 RUN = Path(__file__).parent / "fixtures" / "run"
@@ -139,6 +151,16 @@ def labels(values, kind="U"):
     return change("labels.json", values=values, kind=kind)
 
 
+def deep_state(path):
+    """Give a checkpoint a state that Python cannot parse, and sign it."""
+    with safe_open(str(path), framework="pt") as opened:
+        about = opened.metadata()
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    state = "[" * 10**5 + "]" * 10**5
+    digest = hashlib.sha256(save(tensors) + state.encode()).hexdigest()
+    save_file(tensors, path, metadata=about | {"state": state, "sha256": digest})
+
+
 FITS = "fit together; again"
 LABELS = "fit together; labels.json; again"
 WEIGHTS = "weights.safetensors; again"
@@ -186,6 +208,8 @@ MODELS = [
     ("model weights of integers", lambda t: signed(t, dtype("I32")), e.ModelFolderError, f"{FITS}; I32"),
     ("model weights of eight bits", lambda t: signed(t, dtype("F8")), e.ModelFolderError, f"{FITS}; F8"),
     ("model weights of nothing known", lambda t: signed(t, header(unknown_dtype)), e.ModelFolderError, f"{WEIGHTS}; F7"),
+    ("checkpoint of 30 GB", lambda t: checkpoint(t, lambda p: os.truncate(p, 30 * 2**30)), e.CheckpointError, "run.checkpoint; cannot be read; Delete"),
+    ("checkpoint deep", lambda t: checkpoint(t, deep_state), e.CheckpointError, "run.checkpoint; cannot be read; Delete"),
 ]  # fmt: skip
 
 
@@ -292,6 +316,16 @@ def mat_of_zeros(there):
     return read_faces_basic(there)
 
 
+def many_channels(there):
+    names = [str(i) for i in range(200_000)]
+    return npz(there, X=np.ones((24, len(names), 1), np.float32), channels=[*names[1:], names[1]])
+
+
+def many_cells(there):
+    ids = np.arange(30_000)
+    return npz(there, X=np.ones((len(ids), 1, 1), np.float32), y=ids, subject=ids).counts()
+
+
 JSON_RATE = '{"sfreq": %s}' % ("9" * 400)
 JSON_HALF = '{"channel_names": ["a", "\\ud800"]}'
 
@@ -316,6 +350,8 @@ DATA = [
     ("npz header of 4 GB", lambda t: archive(t, y=b"\x93NUMPY\x02\x00" + b"\xff" * 100), e.SourceError, '"y"; a.npz; header; again'),
     ("npz of a bomb", bomb, e.SourceError, '"X"; a.npz; unpack; again'),
     ("npz of a long list", long_directory, e.SourceError, "a.npz; again"),
+    ("npz of many channels", many_channels, e.ShapeError, "a.npz; more than once"),
+    ("npz of many cells", many_cells, e.LabelError, "30000 subjects and 30000 classes; y and subject"),
     ("store rate", lambda t: store(t, sfreq=HUGE), e.SourceError, "dataset.json; 401 digits; again"),
     ("store scale", lambda t: store(t, scale=HUGE), e.SourceError, "dataset.json; 401 digits; again"),
     ("store half a character", lambda t: store(t, channels=["a", HALF]), e.SourceError, "dataset.json; surrogate; again"),

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from autotransfer.errors import SourceError
+from autotransfer.errors import RunMismatchError, SourceError
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.run_folder import RunFolder
@@ -59,6 +59,40 @@ def test_who_is_alive(folder):
     assert beat(folder).left == 12
     assert beat(folder, host="elsewhere", pid=gone()).alive  # nobody here can know
     assert not beat(folder, at=time.time() - 60).alive
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        *("", "[]", "null", "7", "{}", "[" * 100_000),
+        '{"at": "now", "left": 1, "pid": 1, "host": "x"}',
+        '{"at": 9e99, "left": "long", "pid": 1, "host": "x"}',
+        '{"at": 9e99, "left": NaN, "pid": 1, "host": "x"}',
+        f'{{"at": 9e99, "left": 1, "pid": {10**30}, "host": "{platform.node()}"}}',
+        f'{{"at": 9e99, "left": 1, "pid": "me", "host": "{platform.node()}"}}',
+    ],
+)
+def test_a_sign_of_life_that_is_none(folder, sign):
+    folder.heartbeat.write_text(sign)
+    status = read_status(folder.path)
+    assert (status.alive, status.left) == (False, None)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"refit": ', "[" * 100_000])
+def test_what_is_damaged_and_can_be_written_anew_is(folder, content):
+    folder.model.mkdir()
+    for path in (folder.refit, folder.results):
+        path.write_text(content)
+    assert not folder.has_model("4b0c")
+    folder.write_results({"complete": True})
+    assert json.loads(folder.results.read_text()) == {"complete": True}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "{", '{"definition": 3}', "[" * 100_000])
+def test_a_damaged_run_is_not_taken_up(folder, content):
+    folder.run.write_text(content)
+    with pytest.raises(RunMismatchError, match="Give another folder"):
+        folder.claim({"data": "a"}, {})
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only there can be asked for a process")

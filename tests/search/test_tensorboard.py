@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,4 +57,23 @@ def test_every_trial_of_a_run_is_written_once(tmp_path):
     assert write_tensorboard(tmp_path / "run", log) == 0
     assert write_tensorboard(tmp_path / "run", tmp_path / "other", stages=["search"]) == sum(
         stage == "search" for stage, _ in entries
+    )
+
+
+def test_a_ledger_cannot_say_where_to_write(tmp_path):
+    """The names of settings are the ledger's, and a ledger may come from anybody."""
+    shutil.copytree(Path(__file__).parents[1] / "fixtures" / "run", tmp_path / "run")
+    path, far = tmp_path / "run" / "ledger.jsonl", "../../../far"
+    lines = path.read_bytes().splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        body = line.replace(b'"measure":"mmd"', f'"measure":"{far}"'.encode())
+        body = body[: body.index(b',"crc"')]
+        lines[i] = body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+    path.write_bytes(b"".join(lines))
+    log = tmp_path / "a" / "b" / "log"
+    assert write_tensorboard(tmp_path / "run", log) == 8
+    assert len(list(log.glob("*/*"))) == 8
+    assert (
+        sorted(p.name for p in tmp_path.rglob("*") if "far" in p.name and log not in p.parents)
+        == []
     )

@@ -134,7 +134,13 @@ class SubjectDataset:
 
     def counts(self) -> npt.NDArray[np.int64]:
         """Count the trials of every (subject, class) cell: an n_subjects x n_classes table."""
-        table = np.zeros((len(self.subject_ids), len(self.labels)), np.int64)
+        shape = len(self.subject_ids), len(self.labels)
+        if shape[0] * shape[1] > 10**8:
+            raise LabelError(
+                f"{shape[0]} subjects and {shape[1]} classes are too many to count every cell. Are "
+                "these really y and subject, or numbers of the trials?"
+            )
+        table = np.zeros(shape, np.int64)
         np.add.at(table, (self.subject_code, self.y_code), 1)
         return table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -264,7 +265,7 @@ def as_channel_names(channels: Sequence[str] | None, n_channels: int) -> list[st
         raise ShapeError(
             f"{len(names)} channel names for {n_channels} channels in X. Give one name each."
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ShapeError(
             f"Channel names must differ, but {join_some(twice)} stands more than once."

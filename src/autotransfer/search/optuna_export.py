@@ -113,7 +113,7 @@ def _range(values: list[Any]) -> BaseDistribution:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308
 
 
 def _fits(value: Any, kind: BaseDistribution | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,7 +73,8 @@ def _name(entry: Entry) -> str:
     words = [setting.family]
     if setting.measure is not None:
         words += [setting.mode, f"{setting.strength:.4g}"]
-    return "-".join([*words, f"fold{trial.fold}", entry.id[:8]])
+    # Whatever the ledger says, it is one name, and lies in the folder.
+    return re.sub(r"[^\w.+-]", "_", "-".join([*words, f"fold{trial.fold}", entry.id[:8]]))[:200]
 
 
 def _write(folder: Path, entry: Entry) -> None:

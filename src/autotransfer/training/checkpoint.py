@@ -63,15 +63,22 @@ def read_checkpoint(
     try:
         with safe_open(str(path), framework="pt") as opened:
             header = opened.metadata() or {}
+            _require(path, header, training_hash)  # before its numbers are read
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        state = json.loads(header["state"]) if header.get("format") == FORMAT else None
-        if state is not None and header["sha256"] != _digest(tensors, header["state"]):
+        state = json.loads(header["state"])
+        if header["sha256"] != _digest(tensors, header["state"]) or not isinstance(state, dict):
             raise ValueError("its content was changed")
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+    except CheckpointError:
+        raise
+    except (SafetensorError, OSError, ValueError, KeyError, RecursionError, MemoryError) as error:
         raise CheckpointError(
             f"The checkpoint {path} cannot be read ({error}). Delete it to start anew."
         ) from None
-    if not isinstance(state, dict):
+    return tensors, state
+
+
+def _require(path: Path, header: dict[str, str], training_hash: str) -> None:
+    if header.get("format") != FORMAT:
         raise CheckpointError(
             f"{path} is not a checkpoint of this version of autotransfer. Delete it, or give "
             "another path."
@@ -81,7 +88,6 @@ def read_checkpoint(
             f"The checkpoint {path} belongs to a run with other data or settings. Delete it to "
             "start anew, or give this run another path."
         )
-    return tensors, state
 
 
 def _digest(tensors: dict[str, Tensor], state: str) -> str:

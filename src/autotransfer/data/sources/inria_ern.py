@@ -48,8 +48,8 @@ EVENT = "FeedBackEvent"
 NOT_EEG = ("Time", "EOG", EVENT)
 CLASSES = {0: "wrong", 1: "right"}
 
-_NAME = re.compile(r"Data_(S\d+)_Sess(\d+)\.csv")
-_ID = re.compile(r"(S\d+)_Sess(\d+)_FB(\d+)")
+_NAME = re.compile(r"Data_(S\d+)_Sess(\d{1,9})\.csv")
+_ID = re.compile(r"(S\d+)_Sess(\d{1,9})_FB(\d{1,9})")
 
 
 class _Session(NamedTuple):
