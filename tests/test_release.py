@@ -77,8 +77,8 @@ def test_a_workflow_may_read_and_little_else(path):
 def test_actions_are_pinned_and_checkouts_keep_no_credentials(path):
     for job in read(path)["jobs"].values():
         for step in job["steps"]:
-            name, _, version = step.get("uses", "a/b@v1").partition("@")
-            assert re.fullmatch(r"(release/)?v\d+(\.\d+)*|[0-9a-f]{40}", version), step
+            name, _, version = step.get("uses", f"a/b@{'0' * 40}").partition("@")
+            assert re.fullmatch(r"[0-9a-f]{40}", version), step  # a tag can be moved
             if name == "actions/checkout":
                 assert step["with"]["persist-credentials"] is False
 
