@@ -14,6 +14,7 @@ A *form* says what a value must look like:
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,48 +89,74 @@ def misfit(value: Any, form: Any, name: str = "it") -> str:
     >>> misfit({"folds": [3, 4], "more": 1}, {"folds": [int, ...], "seed": (int, ...)})
     ''
     """
-    departure = _departure(value, form)
+    departure = checker(form)(value)
     return departure and name + departure
 
 
-def _departure(value: Any, form: Any) -> str:
-    """Say where a value departs, and how; a hundred thousand trials are looked at like this."""
-    kind = type(form)
-    if kind is type:
-        if type(value) is form and form is not int:
-            return ""
+def checker(form: Any) -> Callable[[Any], str]:
+    """Make the function that says in what a value departs from a form; for very many values."""
+    if isinstance(form, tuple):
+        checks = [checker(one) for one in form]
+
+        def check_any(value: Any) -> str:
+            return checks[0](value) if all(check(value) for check in checks) else ""
+
+        return check_any
+    if isinstance(form, slice):
+        low, high = form.start, form.stop
+
+        def check_range(value: Any) -> str:
+            if type(value) in (int, float) and low <= value <= high:
+                return ""
+            what = f"{value:.6g}" if type(value) is float else _kind(value)
+            return f" should be a number from {low} to {high}, not {what}"
+
+        return check_range
+    if isinstance(form, list):
+        return _list_checker(checker(form[0]), len(form) == 2)
+    if isinstance(form, dict):
+        every = checker(form[str]) if str in form else None
+        return _object_checker({key: checker(one) for key, one in form.items()}, every)
+    return _value_checker(form)
+
+
+def _value_checker(form: Any) -> Callable[[Any], str]:
+    words = _WORDS[form if isinstance(form, type) else type(form)]
+
+    def check(value: Any) -> str:
         if type(value) is int and form in (int, float):
-            fits = -(2**63) <= value < 2**64
-            return "" if fits else f" is a number of {len(str(value))} digits"
-    elif kind is tuple:
-        departures = [_departure(value, one) for one in form]
-        return "" if "" in departures else departures[0]
-    elif kind is slice:
-        number = type(value) in (int, float)
-        if number and form.start <= value <= form.stop:
+            return "" if -(2**63) <= value < 2**64 else f" is a number of {len(str(value))} digits"
+        if value is form or type(value) is form:
             return ""
-        what = f"{value:.6g}" if type(value) is float else _kind(value)
-        return f" should be a number from {form.start} to {form.stop}, not {what}"
-    elif form is None or form is ...:
-        if value is form:
-            return ""
-    elif type(value) is kind:
-        if kind is list and len(form) == 2 and not value:
-            return " should not be empty"
-        for key, part, one in _parts(value, form):
-            if departure := _departure(part, one):
+        return f" should be {words}, not {_kind(value)}"
+
+    return check
+
+
+def _list_checker(check_item: Callable[[Any], str], filled: bool) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if type(value) is not list:
+            return f" should be a list, not {_kind(value)}"
+        for i, item in enumerate(value):
+            if departure := check_item(item):
+                return f".{i}{departure}"
+        return " should not be empty" if filled and not value else ""
+
+    return check
+
+
+def _object_checker(
+    checks: dict[Any, Callable[[Any], str]], every: Callable[[Any], str] | None
+) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if type(value) is not dict:
+            return f" should be an object, not {_kind(value)}"
+        for key in value if every else checks:
+            if departure := (every or checks[key])(value.get(key, ...)):
                 return f".{key!s:.40}{departure}"
         return ""
-    return f" should be {_WORDS.get(form if kind is type else kind)}, not {_kind(value)}"
 
-
-def _parts(value: Any, form: Any) -> list[tuple[Any, Any, Any]]:
-    """List the key, value and form of each part."""
-    if isinstance(form, list):
-        return [(i, item, form[0]) for i, item in enumerate(value)]
-    if str in form:
-        return [(key, item, form[str]) for key, item in value.items()]
-    return [(key, value.get(key, ...), one) for key, one in form.items()]
+    return check
 
 
 def _kind(value: Any) -> str:

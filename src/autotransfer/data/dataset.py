@@ -137,8 +137,8 @@ class SubjectDataset:
         shape = len(self.subject_ids), len(self.labels)
         if shape[0] * shape[1] > 10**8:
             raise LabelError(
-                f"{shape[0]} subjects and {shape[1]} classes are too many to count every cell. Are "
-                "these really y and subject, or numbers of the trials?"
+                f"{shape[0]} subjects and {shape[1]} classes are too many to count every cell. "
+                "See that these are y and subject, and not numbers of the trials."
             )
         table = np.zeros(shape, np.int64)
         np.add.at(table, (self.subject_code, self.y_code), 1)

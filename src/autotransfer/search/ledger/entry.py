@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotransfer.documents import misfit
-from autotransfer.errors import LedgerError, join_some
+from autotransfer.documents import checker
+from autotransfer.errors import LedgerError
 from autotransfer.search.settings.trial import Trial
 
 STATES = ("done", "failed")
@@ -16,13 +16,16 @@ STATES = ("done", "failed")
 FIELDS = ("state", "value", "attempts", "error", "params", "definition", "result")
 
 
-_FORM = {
-    "state": str,
-    "value": (float, None),
-    "attempts": int,
-    "error": str,
-    **dict.fromkeys(("params", "definition", "result"), dict),
-}
+_check = checker(
+    {
+        "state": str,
+        "value": (float, None),
+        "attempts": int,
+        "error": str,
+        **dict.fromkeys(("params", "definition", "result"), dict),
+    }
+)
+_check_curves = checker({str: list})
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,9 @@ def entry_texts(entry: Entry) -> tuple[str, str]:
 
 def entry_of(id: str, stage: str, fields: Any, curves: Any) -> Entry:
     """Make an entry from what its texts hold; `ValueError` if that is no trial."""
-    wrong = misfit(fields, _FORM) or misfit(curves, {str: list}, "curves")
-    unknown = [] if wrong else [name for name in fields if name not in FIELDS]
-    if wrong or unknown or fields["state"] not in STATES:
-        raise ValueError(wrong or f"it is {fields['state']!r:.40}, with {join_some(unknown)!r:.80}")
+    wrong = _check(fields) or _check_curves(curves)
+    if wrong or fields["state"] not in STATES:
+        raise ValueError(f"its fields{wrong or ' have an unknown state'}")
     return Entry(id, stage, **fields, curves=curves)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from autotransfer.documents import misfit
+from autotransfer.documents import checker, misfit
 from autotransfer.errors import LedgerError
 from autotransfer.search.ledger.entry import Entry
 from autotransfer.search.ledger.ledger import Ledger
@@ -52,14 +52,17 @@ _COUNTS = ("n_settings", "keep", "n_folds", "n_seeds", "search_folds", "n_baseli
 _PLAN = dict.fromkeys(_COUNTS, slice(0, 10**6)) | {"rungs": [int, ...], "seconds": _TIME}
 _COSTS = {"epoch": {str: _TIME}, "fixed": {str: _TIME}, "seconds": _TIME, "n_folds": int}
 
-# Stage -> what the definition of an entry, and the result of one that is done, must look like.
-ENTRIES: dict[str, tuple[Any, Any]] = {
-    "search": (_TRIAL, _RESULT),
-    "crossval": (_TRIAL, _RESULT),
-    "refit": (_TRIAL, {"best_epoch": int, "seconds": float}),
-    "portrait": (_TRIAL | {"placebo": bool}, _PORTRAIT),
+# Stage -> what says in what the definition, and the result of a trial that is done, depart.
+ENTRIES = {
+    stage: (checker(definition), checker(result))
+    for stage, definition, result in (
+        ("search", _TRIAL, _RESULT),
+        ("crossval", _TRIAL, _RESULT),
+        ("refit", _TRIAL, {"best_epoch": int, "seconds": _TIME}),
+        ("portrait", _TRIAL | {"placebo": bool}, _PORTRAIT),
+    )
 }
-CURVES = {str: [(_LOSS, None)]}
+_CURVES = checker({str: [(_LOSS, None)]})
 PLANS: dict[str, Any] = {
     "search": {"plan": _PLAN, "costs": (_COSTS, None)},
     "crossval": {"plan": _PLAN, "candidates": [SETTING, ...]},
@@ -106,15 +109,20 @@ class RunLedger(Ledger):
 
 def departure(entry: Entry) -> str:
     """Say in what an entry is not the record of a trial; "" if it is one."""
-    definition, result = ENTRIES.get(entry.stage, (dict, dict))
-    wrong = misfit(entry.definition, definition, "definition")
-    if not wrong and entry.state == "done":
-        wrong = misfit(entry.result, result, "result")
-    if not wrong and entry.stage == "portrait" and entry.state == "done":
+    done = entry.state == "done"
+    if entry.stage in ENTRIES:
+        check_definition, check_result = ENTRIES[entry.stage]
+        if wrong := check_definition(entry.definition):
+            return f"definition{wrong}"
+        if done and (wrong := check_result(entry.result)):
+            return f"result{wrong}"
+    if done and entry.stage == "portrait":
         drawn = entry.result["map"]
         sizes = {len(drawn["subject"]), len(drawn["label"]), len(drawn["points"])}
-        wrong = "" if len(sizes) == 1 and all(len(p) == 2 for p in drawn["points"]) else "its map"
-    return wrong or misfit(entry.curves, CURVES, "curves")
+        if len(sizes) > 1 or any(len(point) != 2 for point in drawn["points"]):
+            return "result.map does not fit together"
+    wrong = _CURVES(entry.curves)
+    return wrong and f"curves{wrong}"
 
 
 def _texts(parts: list[Any]) -> Iterator[str]:
