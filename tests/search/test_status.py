@@ -118,7 +118,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 def test_looking_at_a_run_imports_nothing_heavy(folder):
     trial = Trial(BASELINE, 0, 3, 0, 10)
     with Ledger(folder.ledger, digest({"data": "a", "classifier": "b"})) as ledger:
-        ledger.record(Entry("1", "search", "done", trial.to_json(), {}))
+        ledger.record(Entry("1", "search", "failed", trial.to_json(), {}, error="boom"))
     code = LOOK.format(str(folder.path))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     *said, heavy = done.stdout.splitlines()
