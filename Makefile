@@ -1,6 +1,6 @@
 # The steps are in .ci/run, which needs no make; PYTHON is the interpreter to check with.
 PYTHON ?= python
-STEPS = format lint types spell workflows core-only doctest package docs braindecode paste tests
+STEPS = format lint types spell workflows core-only doctest package docs braindecode lowest paste tests
 
 .PHONY: check nightly $(STEPS)
 check $(STEPS):
