@@ -74,13 +74,25 @@ def test_a_workflow_may_read_and_little_else(path):
 
 
 @each_workflow
-def test_actions_are_pinned_and_checkouts_keep_no_credentials(path):
+def test_actions_are_pinned_by_hash_and_checkouts_keep_no_credentials(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert lines
+    for line in lines:
+        # A tag or a branch can be moved; the comment says which version the commit is.
+        assert re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
     for job in read(path)["jobs"].values():
         for step in job["steps"]:
-            name, _, version = step.get("uses", f"a/b@{'0' * 40}").partition("@")
-            assert re.fullmatch(r"[0-9a-f]{40}", version), step  # a tag can be moved
-            if name == "actions/checkout":
+            if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False
+
+
+@needs_repository
+def test_the_job_that_publishes_does_nothing_else():
+    jobs = read(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
+    (publish,) = (job for job in jobs.values() if "id-token" in job.get("permissions", {}))
+    assert publish["environment"] == "pypi"
+    used = [step["uses"].partition("@")[0] for step in publish["steps"]]
+    assert used == ["actions/download-artifact", "pypa/gh-action-pypi-publish"]
 
 
 @needs_repository

@@ -76,8 +76,8 @@ TABLE = {
         "search/engines/test_local.py"
         "::test_a_worker_goes_with_a_driver_that_is_killed_while_it_imports",
     ],
-    "actions that can be moved (lowest versions: tests/lowest.sh)": [
-        "test_release.py::test_actions_are_pinned_and_checkouts_keep_no_credentials",
+    "actions that can be moved (lowest versions: bash .ci/run lowest)": [
+        "test_release.py::test_actions_are_pinned_by_hash_and_checkouts_keep_no_credentials",
     ],
     "words that leave a beginner alone": [
         "training/test_signals.py::test_words_for_beginners",

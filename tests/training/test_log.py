@@ -83,7 +83,7 @@ def test_what_cannot_be_is_said_before_training(tmp_path, monkeypatch):
     with pytest.raises(SourceError, match="no run in"):
         write_tensorboard(tmp_path, tmp_path / "log")
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(MissingExtraError, match=r"pip install autotransfer\[tensorboard\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install tensorboard"):
         fitted(log=tmp_path)
     with pytest.raises(MissingExtraError, match="tensorboard"):
         write_tensorboard(tmp_path, tmp_path / "log")
