@@ -82,6 +82,8 @@ def fit(
         network.load_state_dict(run.best)
     clf.network_, clf.normaliser_ = network.eval(), normaliser
     clf.classes_, clf.n_channels_, clf.n_times_ = problem.classes, channels, times
+    clf.class_names_, clf.info_ = list(problem.class_names), problem.info
+    clf.amplitude_ = None
     clf.history_, clf.best_epoch_ = run.progress.history, run.progress.best_epoch
     return clf
 
