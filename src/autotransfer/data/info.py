@@ -27,8 +27,8 @@ FAR = 30.0
 """Factor between amplitudes of two recordings from which the unit is in doubt. People, electrodes
 and amplifiers differ by less; volts and millivolts, or millivolts and microvolts, by 1000."""
 
-_SAMPLE = 256
-"""Number of trials, evenly spaced, by which an amplitude is judged."""
+_SAMPLE, _MOST_NUMBERS = 256, 2**20
+"""Trials, evenly spaced, by which an amplitude is judged, and how many numbers they may have."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,9 @@ def amplitude(trials: TrialArray) -> float:
 
     Judged by some trials, evenly spaced, so that it costs little on data of any size.
     """
-    some = np.unique(np.linspace(0, len(trials) - 1, min(_SAMPLE, len(trials))).astype(np.intp))
+    n, channels, times = trials.shape
+    most = min(n, _SAMPLE, max(8, _MOST_NUMBERS // (channels * times)))
+    some = np.unique(np.linspace(0, n - 1, most).astype(np.intp))
     with np.errstate(all="ignore"):  # what is not finite is refused elsewhere, by name
         return float(np.median(trials[some].std(axis=2, dtype=np.float64)))
 

@@ -30,7 +30,8 @@ def axis_findings(data: SubjectDataset) -> Iterator[Finding]:
             f"the axes trials x channels x times? {remedy}",
         )
         return
-    some = np.unique(np.linspace(0, data.n_trials - 1, _SAMPLE).astype(np.intp))
+    most = min(_SAMPLE, max(8, 2**20 // (data.n_channels * data.n_times)))
+    some = np.unique(np.linspace(0, data.n_trials - 1, most).astype(np.intp))
     block = data.trials[some]
     if min(data.n_channels, data.n_times) < 3 or not np.isfinite(block).all():
         return
