@@ -23,8 +23,20 @@ SECONDS = 10.0
 STARTING = 120.0  # importing torch on a busy machine
 
 
-def run(module: str, *args: object, seconds: float = SECONDS) -> dict[str, dict]:
+def run(
+    module: str, *args: object, seconds: float = SECONDS, limit: str = "RLIMIT_AS"
+) -> dict[str, dict]:
     """Do what ``module.acts(*args)`` gives, a dict of names to functions of an empty folder.
+
+    Parameters
+    ----------
+    module, args
+        Whose acts.
+    seconds : float
+        Time of each.
+    limit : str
+        Of what there are 2 GB: addresses, or memory to write to (RLIMIT_DATA), with which a file of
+        any length can be mapped.
 
     Returns
     -------
@@ -36,7 +48,7 @@ def run(module: str, *args: object, seconds: float = SECONDS) -> dict[str, dict]
     reports: dict[str, dict] = {}
     while True:
         process = subprocess.Popen(
-            [sys.executable, __file__, module, json.dumps(list(reports)), *map(str, args)],
+            [sys.executable, __file__, limit, module, json.dumps(list(reports)), *map(str, args)],
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
@@ -78,9 +90,9 @@ def lines(process, seconds: float) -> Iterator[bytes]:
 def main() -> None:
     import resource
 
-    module, done, *args = sys.argv[1:]
+    limit, module, done, *args = sys.argv[1:]
     acts = importlib.import_module(module).acts(*args)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(getattr(resource, limit), (MEMORY, MEMORY))
     out = os.dup(1)
     os.dup2(2, 1)  # what an act prints is no report
     for name, act in acts.items():

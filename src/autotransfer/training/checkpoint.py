@@ -70,7 +70,8 @@ def read_checkpoint(
             raise ValueError("its content was changed")
     except CheckpointError:
         raise
-    except (SafetensorError, OSError, ValueError, KeyError, RecursionError, MemoryError) as error:
+    # RuntimeError: torch cannot map the file, or JSON is nested too deeply.
+    except (SafetensorError, OSError, ValueError, KeyError, RuntimeError, MemoryError) as error:
         raise CheckpointError(
             f"The checkpoint {path} cannot be read ({error}). Delete it to start anew."
         ) from None

@@ -201,7 +201,8 @@ class Weights:
 
     def __init__(self, file: Path, digest: str) -> None:
         self.file, self.digest = file, digest
-        with self._opened() as handle:
+        # By numpy's way, because torch's would map as much memory as the file is long.
+        with self._opened("numpy") as handle:
             slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
             self.shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
             self.dtypes = {name: part.get_dtype() for name, part in slices.items()}
@@ -236,15 +237,15 @@ class Weights:
     def read(self) -> dict[str, Tensor]:
         """Read the numbers, if they are those that were saved."""
         _verify(self.file, self.digest)
-        with self._opened() as handle:
+        with self._opened("pt") as handle:
             return {name: handle.get_tensor(name) for name in self.shapes}
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _opened(self, framework: str) -> Iterator[Any]:
         try:
-            with safe_open(str(self.file), framework="pt") as handle:
+            with safe_open(str(self.file), framework=framework) as handle:
                 yield handle
-        except (SafetensorError, OSError, MemoryError) as error:
+        except (SafetensorError, OSError, MemoryError, RuntimeError) as error:
             raise ModelFolderError(
                 f"{self.file} is damaged or not a safetensors file ({error}). Save or copy the "
                 "model again."
