@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 import autotransfer as at
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.search.driver import scores_of
 from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import Setting

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.data.sources.store_format import read_store
 
 CHANNELS, TIMES = 64, 2000

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autotransfer.data.combine import combine
+from autotransfer.data.combining import combine
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.trials import TrialArray
 from autotransfer.errors import (

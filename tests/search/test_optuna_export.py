@@ -21,7 +21,14 @@ SETTINGS = [BASELINE, *SPACE.grid()]
 SCORES = {
     "validation": {"balanced_accuracy": 0.5, "subjects": {"a": 0.5}},
     "test": {"balanced_accuracy": 0.25, "subjects": {"b": 0.25}},
-    **{"adapted": {}, "epochs": 10, "best_epoch": 10, "seconds": 1.0, "epoch_seconds": 0.1},
+    **{
+        "adapted": {},
+        "epochs": 10,
+        "best_epoch": 10,
+        "still_falling": False,
+        "seconds": 1.0,
+        "epoch_seconds": 0.1,
+    },
 }
 COMPLETE, FAIL = optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.FAIL
 

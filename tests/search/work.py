@@ -24,6 +24,7 @@ def result(trial):
         "test": side,
         "adapted": {},
         "best_epoch": 1,
+        "still_falling": False,
         "seconds": 0.01,
         "epoch_seconds": 0.01,
         "epochs": 1,

@@ -17,6 +17,7 @@ from autotransfer.errors import (
     ChannelMismatchError,
     DataError,
     DataWarning,
+    LabelError,
     SamplingRateError,
     SettingError,
     SubjectError,
@@ -231,3 +232,13 @@ def test_picked_channels_are_a_view():
     assert (part.channels, part.unit) == (["O2", "Oz"], "uV")
     again = part.pick_channels(["Oz"]).select(subjects=[2])
     np.testing.assert_array_equal(again.X[:], np.asarray(BASE.X)[BASE.subject == 2][:, [0]])
+
+
+def test_a_data_set_is_scored_by_the_names_of_its_classes(model):
+    """Every file may number the classes anew."""
+    other = dataset()
+    turned = at.SubjectDataset(BASE.X, 1 - BASE.y, BASE.subject, classes=["17Hz", "13Hz"])
+    assert model.score(turned) == model.score(other)
+    strange = at.SubjectDataset(BASE.X, BASE.y + 5, BASE.subject)
+    with pytest.raises(LabelError, match=r"does not know the class 5, 6\. It knows: 13Hz, 17Hz"):
+        model.score(strange)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from autotransfer import atomic
 from autotransfer.cli.options import Data, Json, Model, load_model
 from autotransfer.cli.output import print_json, print_table, print_text, say, working
 from autotransfer.text import csv_cell
@@ -52,26 +53,23 @@ def predict(
         probabilities = _probabilities(model, recording, labelled, adapt)
     codes = probabilities.argmax(1)
     scores = None if labelled is None else subject_scores(labelled, codes, model)
-    if as_json:
-        names = {"classes": model.classes_, "class_names": model.class_names_}
-        result: dict[str, Any] = {"n_trials": len(codes), **names}
-        if out is None:
-            result |= {"predicted": model.classes_[codes], "probabilities": probabilities}
-        else:
-            result |= {"out": str(out)}
     if out is not None:
-        from autotransfer.data import atomic
-
         with atomic.file(out) as handle:
             text = io.TextIOWrapper(handle, "utf-8", newline="")
             _write_csv(text, probabilities, labelled, model)
             text.flush()
             text.detach()
-    elif not as_json:
-        _write_csv(SimpleNamespace(write=print_text), probabilities, labelled, model)
     if as_json:
+        result: dict[str, Any] = {"n_trials": len(codes), "classes": model.classes_}
+        result["class_names"] = model.class_names_
+        if out is None:
+            result |= {"predicted": model.classes_[codes], "probabilities": probabilities}
+        else:
+            result["out"] = str(out)
         print_json(result | {"balanced_accuracy": scores})
         return
+    if out is None:
+        _write_csv(SimpleNamespace(write=print_text), probabilities, labelled, model)
     _show(scores, beside_csv=out is None)
 
 
@@ -155,16 +153,7 @@ def subject_scores(
     """
     import numpy as np
 
-    # As they are written: a file may hold as text what was a number in training. Names come first,
-    # because numbers are given to classes anew in every file.
-    named = data.class_names != [str(label) for label in data.labels.tolist()]
-    by_name = {name: code for code, name in enumerate(model.class_names_)}
-    by_label = {str(label): code for code, label in enumerate(model.classes_.tolist())}
-    known = [
-        by_name.get(name, by_label.get(str(label), -1)) if named else by_label.get(str(label), -1)
-        for label, name in zip(data.labels.tolist(), data.class_names, strict=True)
-    ]
-    true = np.array(known)[data.y_code]
+    true = model.true_codes(data)
     right = true == predicted
     if not (true >= 0).any():
         return None

@@ -3,7 +3,7 @@
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.checks import check
 from autotransfer.data.checks.findings import Finding, Report
-from autotransfer.data.combine import combine
+from autotransfer.data.combining import combine
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.normalise import NORMALISERS, Normaliser
 from autotransfer.data.sources.catalogue import Listed, catalogue

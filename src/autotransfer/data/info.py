@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,12 +11,11 @@ from typing import Any, Self
 import numpy as np
 
 from autotransfer.data.trials import TrialArray
-from autotransfer.data.validate import as_list, as_sampling_rate, as_unit, standard_names
+from autotransfer.data.validate import as_channel_names, as_sampling_rate, as_unit, standard_names
 from autotransfer.errors import (
     ChannelMismatchError,
     DataWarning,
     SamplingRateError,
-    ShapeError,
     UnitError,
     join_some,
 )
@@ -27,8 +27,27 @@ FAR = 30.0
 """Factor between amplitudes of two recordings from which the unit is in doubt. People, electrodes
 and amplifiers differ by less; volts and millivolts, or millivolts and microvolts, by 1000."""
 
-_SAMPLE, _MOST_NUMBERS = 256, 2**20
-"""Trials, evenly spaced, by which an amplitude is judged, and how many numbers they may have."""
+_SAMPLE = 256
+"""Number of trials, evenly spaced, by which an amplitude is judged."""
+
+
+def unit_factor(unit: str | None, wanted: str | None) -> float | None:
+    """Factor that turns signals of a unit into another one; None where nobody knows it.
+
+    Examples
+    --------
+    >>> unit_factor("mV", "uV"), unit_factor("counts", "counts"), unit_factor(None, "uV")
+    (1000.0, 1.0, None)
+    """
+    if unit == wanted:
+        return 1.0
+    known = unit in VOLTS and wanted in VOLTS
+    return VOLTS[str(unit)] / VOLTS[str(wanted)] if known else None
+
+
+def same_rate(rate: float, other: float) -> bool:
+    """Whether two sampling rates are the same but for how they were written down."""
+    return math.isclose(rate, other, rel_tol=1e-3)
 
 
 @dataclass(frozen=True)
@@ -52,16 +71,15 @@ class SignalInfo:
     @classmethod
     def of(cls, channels: Sequence[str] | None, sfreq: float | None, unit: str | None) -> Self:
         """Take what is known; names such as ch0, ch1 that nobody gave are not known."""
-        names = None if channels is None else tuple(channels)
-        return cls(None if names == standard_names(len(names or ())) else names, sfreq, unit)
+        if channels is None or tuple(channels) == standard_names(len(channels)):
+            return cls(None, sfreq, unit)
+        return cls(tuple(channels), sfreq, unit)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], n_channels: int) -> Self:
         """Read what `to_json` wrote, trusting nothing in it."""
         channels = document.get("channels")
-        names = None if channels is None else tuple(as_list(channels, "channels"))
-        if names is not None and (len(names) != n_channels or len(set(names)) != n_channels):
-            raise ShapeError(f"{len(set(names))} channel names for {n_channels} channels.")
+        names = None if channels is None else tuple(as_channel_names(channels, n_channels))
         return cls(names, as_sampling_rate(document.get("sfreq")), as_unit(document.get("unit")))
 
     def to_json(self) -> dict[str, Any]:
@@ -88,7 +106,7 @@ class SignalInfo:
         SamplingRateError, ChannelMismatchError, UnitError
             The sampling rate is another, channels are missing, or the unit is a foreign one.
         """
-        if self.sfreq and other.sfreq and not np.isclose(self.sfreq, other.sfreq, rtol=1e-3):
+        if self.sfreq and other.sfreq and not same_rate(self.sfreq, other.sfreq):
             raise SamplingRateError(
                 f"The model was trained on signals at {self.sfreq:g} Hz, but these are at "
                 f"{other.sfreq:g} Hz. Resample them to {self.sfreq:g} Hz first."
@@ -111,12 +129,13 @@ class SignalInfo:
                 stacklevel=4,
             )
         if self.unit and other.unit and self.unit != other.unit:
-            if not {self.unit, other.unit} <= VOLTS.keys():
+            factor = unit_factor(other.unit, self.unit)
+            if factor is None:
                 raise UnitError(
                     f"The model was trained on signals in {self.unit}, but these are in "
                     f"{other.unit}. Convert them first."
                 )
-            trials = trials.times(VOLTS[other.unit] / VOLTS[self.unit])
+            trials = trials.times(factor)
         return trials
 
 
@@ -164,11 +183,8 @@ def amplitude(trials: TrialArray) -> float:
 
     Judged by some trials, evenly spaced, so that it costs little on data of any size.
     """
-    n, channels, times = trials.shape
-    most = min(n, _SAMPLE, max(8, _MOST_NUMBERS // (channels * times)))
-    some = np.unique(np.linspace(0, n - 1, most).astype(np.intp))
     with np.errstate(all="ignore"):  # what is not finite is refused elsewhere, by name
-        return float(np.median(trials[some].std(axis=2, dtype=np.float64)))
+        return float(np.median(trials.sample(_SAMPLE).std(axis=2, dtype=np.float64)))
 
 
 def warn_far(trials: TrialArray, usual: float | None, unit: str | None) -> None:

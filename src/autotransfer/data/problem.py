@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.data.dataset import SubjectDataset, fingerprint
 from autotransfer.data.info import SignalInfo
 from autotransfer.data.mapped import FileTrials, stored

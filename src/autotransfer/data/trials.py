@@ -18,6 +18,9 @@ Array = npt.NDArray[Any]
 Float32 = npt.NDArray[np.float32]
 Index = npt.NDArray[np.intp]
 
+SAMPLE_NUMBERS = 2**20
+"""About how many numbers a sample of trials may have."""
+
 CHUNK_BYTES = 64 * 2**20
 """How much of the signals one step of a pass over the data reads."""
 
@@ -139,12 +142,22 @@ class TrialArray:
         scale = factor if self.scale is None else factor * self.scale
         return TrialArray(self.base, self.index, scale, self.channels)
 
+    def sample(self, limit: int) -> Float32:
+        """Fetch at most so many trials, evenly over all; few of long ones, to look at them only."""
+        n, channels, times = self.shape
+        return self[evenly(n, min(limit, max(8, SAMPLE_NUMBERS // (channels * times))))]
+
     def chunks(self, chunk_bytes: int = CHUNK_BYTES) -> Iterator[tuple[int, Float32]]:
         """Walk over all trials in pieces: (number of the first trial, float32 block)."""
         n, channels, times = self.shape
         step = max(1, chunk_bytes // max(1, 4 * channels * times))
         for start in range(0, n, step):
             yield start, self[start : start + step]
+
+
+def evenly(n: int, limit: int) -> Index:
+    """Choose at most so many of n places, evenly over all."""
+    return np.unique(np.linspace(0, n - 1, min(n, limit)).round().astype(np.intp))
 
 
 def _memory_map(array: npt.NDArray[Any]) -> mmap.mmap | None:

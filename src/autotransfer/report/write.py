@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.errors import SourceError
 from autotransfer.text import csv_table
 

@@ -17,7 +17,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from autotransfer.data.atomic import PathLike
+from autotransfer.atomic import PathLike
 from autotransfer.errors import LedgerError
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.ledger.connection import SCHEMES, libpq_address

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 
 from autotransfer.data.splits import Fold
+from autotransfer.data.trials import evenly
 from autotransfer.encoder.split import split_latent
 from autotransfer.errors import AutoTransferError, AutoTransferWarning
 from autotransfer.leakage import measure_leakage
@@ -23,7 +24,6 @@ from autotransfer.search.engines.base import Handle
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.search.tasks import classifier, curves
-from autotransfer.training.adapt import evenly
 
 PROBED, DRAWN = 2500, 500
 """Most trials that probes see, and that are drawn on a map."""

@@ -88,7 +88,7 @@ def summary(
             side: sorted({len(fold.subjects(side)) for fold in folds})
             for side in ("train", "validation", "test")
         },
-        "still_falling": sum(bool(entry.result["still_falling"]) for entry in own),
+        "still_falling": sum(entry.result["still_falling"] for entry in own),
         "trainings": len(own),
         "trials": len(entries),
         "failed": [
@@ -121,8 +121,7 @@ def verdict(results: dict[str, Any]) -> str:
         )
     if chosen["adapted"]["mean"] is not None:
         sentences.append(f"Adapted to each of them without labels: {_score(chosen['adapted'])}")
-    if cut_short(results):
-        sentences.append(cut_short(results))
+    sentences += filter(None, [cut_short(results)])
     if results["failed"]:
         sentences.append(f"{len(results['failed'])} trials failed")
     return ". ".join(sentences) + "."

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autotransfer import atomic
 from autotransfer.documents import read_object
 from autotransfer.errors import RunMismatchError, SourceError, join_some
 from autotransfer.search.ledger import Entry
@@ -47,8 +48,6 @@ class RunFolder:
         about : dict
             What is good to know: versions, shapes.
         """
-        from autotransfer.data import atomic
-
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.run.exists():
             atomic.write_json(
@@ -74,8 +73,6 @@ class RunFolder:
 
     def write_model(self, key: str, files: dict[str, bytes]) -> None:
         """Write the model folder in one step, then which refit it came from."""
-        from autotransfer.data import atomic
-
         self.refit.unlink(missing_ok=True)
         with atomic.folder(self.model, overwrite=True) as temp:
             for name, content in files.items():
@@ -88,16 +85,12 @@ class RunFolder:
 
     def write_table(self, path: Path, table: pd.DataFrame) -> None:
         """Write a table, unless it is there already."""
-        from autotransfer.data import atomic
-
         content = csv_table(table)
         if not path.exists() or path.read_bytes() != content:
             atomic.write_bytes(path, content)
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Write the results, unless they are there already."""
-        from autotransfer.data import atomic
-
         if _content(self.results) != results:
             atomic.write_json(self.results, results)
 

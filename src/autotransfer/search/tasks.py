@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
+from autotransfer.data.trials import evenly
 from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
 from autotransfer.search.engines.base import Handle
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.adapt import adaptable, evenly
+from autotransfer.training.adapt import adaptable
 
 ADAPTED_TO = 64
 """Unlabelled trials that a model is adapted to: more gain little (docs/adapting.md), and all are in

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.search.ledger import Entry
 from autotransfer.search.status import open_run
 from autotransfer.training.log import check_log, write_run

@@ -5,14 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from autotransfer.data.normalise import Normaliser
-from autotransfer.data.trials import TrialArray
+from autotransfer.data.trials import TrialArray, evenly
 from autotransfer.data.validate import require_finite
 from autotransfer.errors import SettingError
 from autotransfer.training.network import Network
@@ -76,11 +74,6 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     if literal is not None:
         copy.encoder.load_state_dict(layers.state_dict())
     return copy
-
-
-def evenly(n: int, limit: int) -> npt.NDArray[np.intp]:
-    """Choose at most so many of n places, evenly over all."""
-    return np.unique(np.linspace(0, n - 1, min(n, limit)).round().astype(np.intp))
 
 
 def adaptable(network: Network) -> bool:

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.errors import CheckpointError
 
 FORMAT = "autotransfer-checkpoint-1"

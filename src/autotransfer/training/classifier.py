@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.info import Recording, SignalInfo, amplitude, warn_far
+from autotransfer.data.info import Recording, amplitude, warn_far
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
@@ -26,18 +22,14 @@ from autotransfer.data.trials import Array, TrialArray
 from autotransfer.data.validate import (
     as_count,
     as_labels,
-    as_names,
     as_sampling_rate,
     as_trials,
     as_weights,
 )
-from autotransfer.encoder.registry import make_encoder
 from autotransfer.encoder.wrap import latent_source
 from autotransfer.errors import (
     ChannelMismatchError,
-    KernelLengthWarning,
     LabelError,
-    ModelFolderError,
     SettingError,
     ShapeError,
     SubjectError,
@@ -49,7 +41,6 @@ from autotransfer.training.fit import fit_fold
 from autotransfer.training.log import TrainingLog, log_folder
 from autotransfer.training.loop import Progress
 from autotransfer.training.model_card import model_facts
-from autotransfer.training.model_folder import labels_from_json
 from autotransfer.training.network import Network, encode_trials
 from autotransfer.training.options import (
     TrainingOptions,
@@ -366,6 +357,23 @@ class CensoredClassifier(SignalEstimator):
         labels: Array = self.classes_[logits.argmax(1)]
         return labels
 
+    def true_codes(self, data: SubjectDataset) -> Array:
+        """Find the class number of each label of a data set; -1 where the model has no such class.
+
+        By the names of classes if the data set has names, because every file may number them anew;
+        else by the labels as they are written: a file may hold as text what was a number before.
+        """
+        check_is_fitted(self, "network_")
+        labels = [str(label) for label in data.labels.tolist()]
+        by_label = {str(label): code for code, label in enumerate(self.classes_.tolist())}
+        named = data.class_names != labels
+        by_name = {name: code for code, name in enumerate(self.class_names_) if named}
+        codes = [
+            by_name.get(name, by_label.get(label, -1))
+            for name, label in zip(data.class_names, labels, strict=True)
+        ]
+        return np.array(codes)[data.y_code]
+
     def adapt(self, X: Any, y: Any = None, *, prior: int = PRIOR) -> Self:
         """Make a model for one new person from some of their trials, without labels.
 
@@ -413,7 +421,14 @@ class CensoredClassifier(SignalEstimator):
         """Balanced accuracy: the mean over classes of the share recognised."""
         predicted = self.predict(X)
         if y is None and isinstance(X, SubjectDataset):
-            y = X.y
+            codes = self.true_codes(X)
+            if (codes < 0).any():
+                strange = [X.class_names[i] for i in np.unique(X.y_code[codes < 0])]
+                raise LabelError(
+                    f"The model does not know the class {join_some(strange)}. It knows: "
+                    f"{join_some(self.class_names_)}."
+                )
+            y = self.classes_[codes]
         y = as_labels(y, "y", len(predicted))
         text = [labels.dtype.kind in "US" for labels in (y, self.classes_)]
         if text[0] != text[1]:
@@ -510,91 +525,10 @@ class CensoredClassifier(SignalEstimator):
             Ready to predict.
         """
         documents, weights = model_folder.read_model(model_folder.as_path(path))
-        classifier: Self = _rebuild(cls, documents, weights, encoder)
+        classifier: Self = model_folder.rebuild(cls, documents, weights, encoder)
         return classifier
 
 
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
     """Mean over classes of the share recognised."""
     return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))
-
-
-def _name_things(classifier: Any, model: dict[str, Any]) -> None:
-    """Give a model the names of its classes and what it knows of its signals."""
-    signals = model.get("signals") or {}
-    classifier.info_ = SignalInfo.from_json(signals, classifier.n_channels_)
-    usual = signals.get("amplitude")
-    classifier.amplitude_ = None if usual is None else float(usual)
-    names = model.get("class_names")
-    classifier.class_names_ = as_names(names, classifier.classes_, "class_names")
-
-
-def _rebuild(
-    cls: Any, documents: dict[str, Any], weights: model_folder.Weights, encoder: Any = None
-) -> Any:
-    """Make a fitted estimator from the contents of a model folder."""
-    model = documents["model"]
-    spec = encoder if encoder is not None else model.get("encoder")
-    if spec is None:
-        raise ModelFolderError(
-            "This model was trained with an encoder of its own, whose code is not in the folder. "
-            "Pass it: load(path, encoder=module)."
-        )
-    names = set(cls._get_param_names())
-    try:
-        model_folder.check_documents(documents)
-        options = {k: v for k, v in model["parameters"].items() if k in names}
-        classifier = cls(
-            model["measure"],
-            encoder=spec,
-            encoder_options=model["encoder_options"] or None,
-            **options,
-        )
-        classifier.classes_ = labels_from_json(documents["labels"], weights.n_classes)
-        shape = as_count(model["n_channels"], "n_channels"), as_count(model["n_times"], "n_times")
-        classifier.n_channels_, classifier.n_times_ = shape
-        classifier.history_, classifier.best_epoch_ = model["history"], model["best_epoch"]
-        classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
-        classifier.normaliser_.require_channels(shape[0])
-        made_with = None if encoder is not None else model.get("encoder_made")
-        encoder_options = made_with or classifier.encoder_options
-
-        def make() -> Network:
-            module = make_encoder(spec, *shape, classifier.sfreq, encoder_options)
-            return Network(module, len(classifier.classes_))
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
-            # First without memory: a folder may describe a network that it has no weights for.
-            sketch = _sketch(make, spec)
-            if sketch is not None:
-                weights.check(sketch)
-            network = make()
-        weights.check(network)
-        network.load_state_dict(weights.read())
-        _name_things(classifier, model)
-    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ModelFolderError(
-            f"The model folder {weights.file.parent} does not fit together "
-            f"({type(error).__name__}: {reason}). Save or copy the model again, or give the "
-            "encoder that it was trained with."
-        ) from error
-    classifier.network_ = network.eval()
-    classifier.provenance_ = documents["provenance"]
-    classifier.training_subjects_ = classifier.provenance_.get("training_subjects") or []
-    classifier.validation_subjects_ = classifier.provenance_.get("validation_subjects") or []
-    return classifier
-
-
-def _sketch(make: Callable[[], Network], spec: Any) -> Network | None:
-    """Make a network whose weights take no memory; None where that cannot be done."""
-    if isinstance(spec, nn.Module):  # it has its memory, whatever the folder says
-        return None
-    try:
-        with torch.device("meta"):
-            return make()
-    except Exception:
-        if isinstance(spec, str):
-            raise
-        return None  # a function of the user's, whose network looks at numbers when it is made

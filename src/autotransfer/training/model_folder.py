@@ -18,7 +18,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from autotransfer.data import atomic
+from autotransfer import atomic
+from autotransfer.data.info import SignalInfo
+from autotransfer.data.normalise import Normaliser
+from autotransfer.data.validate import as_count, as_names
 from autotransfer.documents import misfit, read_object
-from autotransfer.errors import ModelFolderError, join_some
+from autotransfer.encoder.registry import make_encoder
+from autotransfer.errors import KernelLengthWarning, ModelFolderError, join_some
 from autotransfer.training.model_card import CARD, model_card
+from autotransfer.training.network import Network
 
 FORMAT = "autotransfer-model"
 FORMAT_VERSION = 1
@@ -331,3 +337,82 @@ def as_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ModelFolderError(f"A model folder has a path, which {path!r} is not. Give its path.")
     return Path(path).expanduser()
+
+
+def _restore_names(classifier: Any, model: dict[str, Any]) -> None:
+    """Give a model the names of its classes and what it knows of its signals."""
+    signals = model.get("signals") or {}
+    classifier.info_ = SignalInfo.from_json(signals, classifier.n_channels_)
+    usual = signals.get("amplitude")
+    classifier.amplitude_ = None if usual is None else float(usual)
+    names = model.get("class_names")
+    classifier.class_names_ = as_names(names, classifier.classes_, "class_names")
+
+
+def rebuild(cls: Any, documents: dict[str, Any], weights: Weights, encoder: Any = None) -> Any:
+    """Make a fitted estimator from the contents of a model folder."""
+    model = documents["model"]
+    spec = encoder if encoder is not None else model.get("encoder")
+    if spec is None:
+        raise ModelFolderError(
+            "This model was trained with an encoder of its own, whose code is not in the folder. "
+            "Pass it: load(path, encoder=module)."
+        )
+    names = set(cls._get_param_names())
+    try:
+        check_documents(documents)
+        options = {k: v for k, v in model["parameters"].items() if k in names}
+        classifier = cls(
+            model["measure"],
+            encoder=spec,
+            encoder_options=model["encoder_options"] or None,
+            **options,
+        )
+        classifier.classes_ = labels_from_json(documents["labels"], weights.n_classes)
+        shape = as_count(model["n_channels"], "n_channels"), as_count(model["n_times"], "n_times")
+        classifier.n_channels_, classifier.n_times_ = shape
+        classifier.history_, classifier.best_epoch_ = model["history"], model["best_epoch"]
+        classifier.normaliser_ = Normaliser.from_state(documents["normalisation"])
+        classifier.normaliser_.require_channels(shape[0])
+        made_with = None if encoder is not None else model.get("encoder_made")
+        encoder_options = made_with or classifier.encoder_options
+
+        def make() -> Network:
+            module = make_encoder(spec, *shape, classifier.sfreq, encoder_options)
+            return Network(module, len(classifier.classes_))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelLengthWarning)  # fit said it
+            # First without memory: a folder may describe a network that it has no weights for.
+            sketch = _sketch(make, spec)
+            if sketch is not None:
+                weights.check(sketch)
+            network = make()
+        weights.check(network)
+        network.load_state_dict(weights.read())
+        _restore_names(classifier, model)
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelFolderError(
+            f"The model folder {weights.file.parent} does not fit together "
+            f"({type(error).__name__}: {reason}). Save or copy the model again, or give the "
+            "encoder that it was trained with."
+        ) from error
+    classifier.network_ = network.eval()
+    classifier.provenance_ = documents["provenance"]
+    classifier.training_subjects_ = classifier.provenance_.get("training_subjects") or []
+    classifier.validation_subjects_ = classifier.provenance_.get("validation_subjects") or []
+    return classifier
+
+
+def _sketch(make: Callable[[], Network], spec: Any) -> Network | None:
+    """Make a network whose weights take no memory; None where that cannot be done."""
+    if isinstance(spec, nn.Module):  # it has its memory, whatever the folder says
+        return None
+    try:
+        with torch.device("meta"):
+            return make()
+    except Exception:
+        if isinstance(spec, str):
+            raise
+        return None  # a function of the user's, whose network looks at numbers when it is made

@@ -22,8 +22,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from autotransfer import atomic
 from autotransfer._version import __version__
-from autotransfer.data import atomic
 from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.literal import MaxNormConv2d
 from autotransfer.errors import MissingExtraError, ModelFolderError, SettingError

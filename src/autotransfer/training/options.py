@@ -26,7 +26,7 @@ from autotransfer.censoring.registry import (
     lookup_mode,
     make_censor,
 )
-from autotransfer.data.info import normalisation_doubt
+from autotransfer.data.info import normalisation_doubt, same_rate
 from autotransfer.data.normalise import lookup_normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.validate import as_count, as_sampling_rate, as_seed
@@ -124,7 +124,7 @@ class TrainingOptions:
         """Take the sampling rate that the data say they have; it must not be another one."""
         if sfreq is None or self.sfreq is None:
             return self if sfreq is None else replace(self, sfreq=sfreq)
-        if not math.isclose(float(self.sfreq), sfreq, rel_tol=1e-3):
+        if not same_rate(float(self.sfreq), sfreq):
             raise SamplingRateError(
                 f"sfreq={self.sfreq}, but the data say that they are sampled at {sfreq:g} Hz. "
                 "Leave sfreq out, or correct the rate of the data."

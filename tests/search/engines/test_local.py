@@ -106,19 +106,12 @@ def test_a_death_is_told_in_words(engine):
         engine.submit(sys.exit, 3).result(PATIENCE)
 
 
-def test_ctrl_c_is_for_the_driver(engine):
+# A terminal sends the one to all processes, and Slurm the other.
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_to_stop_are_for_the_driver(engine, number):
     pid = engine.submit(os.getpid).result(PATIENCE)
     future = engine.submit(time.sleep, 0.5)
-    os.kill(pid, signal.SIGINT)
-    assert future.result(PATIENCE) is None
-    assert engine.submit(os.getpid).result(PATIENCE) == pid
-
-
-def test_sigterm_is_for_the_driver(engine):
-    # Slurm sends it to every process of a job.
-    pid = engine.submit(os.getpid).result(PATIENCE)
-    future = engine.submit(time.sleep, 0.5)
-    os.kill(pid, signal.SIGTERM)
+    os.kill(pid, number)
     assert future.result(PATIENCE) is None
     assert engine.submit(os.getpid).result(PATIENCE) == pid
 

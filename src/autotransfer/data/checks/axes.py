@@ -30,9 +30,7 @@ def axis_findings(data: SubjectDataset) -> Iterator[Finding]:
             f"the axes trials x channels x times? {remedy}",
         )
         return
-    most = min(_SAMPLE, max(8, 2**20 // (data.n_channels * data.n_times)))
-    some = np.unique(np.linspace(0, data.n_trials - 1, most).astype(np.intp))
-    block = data.trials[some]
+    block = data.trials.sample(_SAMPLE)
     if min(data.n_channels, data.n_times) < 3 or not np.isfinite(block).all():
         return
     along_channels, along_times = _neighbours(block, 1), _neighbours(block, 2)

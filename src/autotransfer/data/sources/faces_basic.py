@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data.atomic import PathLike
+from autotransfer.atomic import PathLike
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.sources import files
 from autotransfer.data.sources.matlab import read_mat

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autotransfer.data.atomic import PathLike
+from autotransfer.atomic import PathLike
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.sources import files
 from autotransfer.data.trials import Float32

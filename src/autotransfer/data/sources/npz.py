@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.info import VOLTS, Recording, SignalInfo
 from autotransfer.data.sources import files, npy

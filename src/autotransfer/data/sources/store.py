@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.sources import files
 from autotransfer.data.sources.store_format import (

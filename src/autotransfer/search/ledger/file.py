@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
+from autotransfer.atomic import sync_folder
 from autotransfer.errors import LedgerError
 from autotransfer.search.ledger.entry import Entry, entry_of
 from autotransfer.search.ledger.lock import FileLock
@@ -66,9 +67,6 @@ class File:
                 raise LedgerError(f"There is no ledger at {self._path}.")
             self._catch_up()
             return
-        # Not at the top: data bring scikit-learn, and who only looks at a run need not wait for it.
-        from autotransfer.data.atomic import sync_folder
-
         try:
             self._lock = FileLock(self._path)
             self._file = os.open(self._path, FLAGS, 0o666)

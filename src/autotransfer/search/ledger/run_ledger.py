@@ -33,6 +33,7 @@ _RESULT = {
     "adapted": {str: _SHARE},
     "epochs": int,
     "best_epoch": int,
+    "still_falling": bool,
     "seconds": _TIME,
     "epoch_seconds": _TIME,
     "warnings": ([str], ...),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.info import VOLTS
+from autotransfer.data.info import unit_factor
 from autotransfer.data.validate import Labels
 from autotransfer.errors import (
     AutoTransferError,
@@ -124,17 +124,16 @@ def _one_rate(parts: list[SubjectDataset]) -> float | None:
 
 def _one_unit(parts: list[SubjectDataset]) -> tuple[str | None, list[float]]:
     """Choose the unit of the result, that of the first, and the factors that lead to it."""
-    groups = _grouped(parts, lambda part: part.unit)
-    unit = parts[0].unit
-    if len(groups) == 1:
-        return unit, [1.0] * len(parts)
-    if not groups.keys() <= VOLTS.keys():
+    wanted = parts[0].unit
+    factors = [factor for p in parts if (factor := unit_factor(p.unit, wanted)) is not None]
+    if len(factors) < len(parts):
+        groups = _grouped(parts, lambda part: part.unit)
         units = [f"{people} in {unit or 'an unknown unit'}" for unit, people in groups.items()]
         raise UnitError(
             f"The data sets have different units: {'; '.join(units)}. Convert them to one unit, "
             "or set unit where it is missing."
         )
-    return unit, [VOLTS[str(part.unit)] / VOLTS[str(unit)] for part in parts]
+    return wanted, factors
 
 
 def _one_length(parts: list[SubjectDataset]) -> int:

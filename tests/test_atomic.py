@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from autotransfer.data import atomic
+from autotransfer import atomic
 
 
 def names(folder):
