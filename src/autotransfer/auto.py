@@ -25,47 +25,70 @@ from autotransfer.search.driver import Driver, Stop
 from autotransfer.search.forecast import Forecast, forecast
 from autotransfer.search.ledger import RunLedger
 from autotransfer.search.ledger.connection import place
-from autotransfer.search.options import run_definition, run_options_of, shared_of
-from autotransfer.search.procedure import Procedure
+from autotransfer.search.options import RunOptions, run_definition, run_options_of, shared_of
+from autotransfer.search.procedures import auto_results
+from autotransfer.search.procedures.auto import STAGES, AutoProcedure, Outcome
+from autotransfer.search.procedures.paper import Procedure
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder, trial_table
+from autotransfer.search.settings.recipe import RecipeSpace
 from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import digest
 from autotransfer.search.shared import Shared, Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
 from autotransfer.training.classifier import SignalEstimator
+from autotransfer.training.ensemble import load_model
 from autotransfer.training.options import refuse_unknown, versions, warn_doubts
 
 
 class AutoTransfer(SignalEstimator):
-    """Find the censor that helps on people the model has never seen, and train it.
+    """Find the best model for people it has never seen, in the time that there is.
 
-    Tries settings (measure, mode, strength, options) on one fold of subjects, keeps the best few of
-    each measure, cross-validates these and the uncensored baseline over all subjects, chooses the
-    one whose lower quartile of validation balanced accuracy is highest, and trains it on everybody,
-    for as many epochs as were typical in the cross-validation. Conditional censors draw batches in
-    a way of their own: they are compared with a second baseline that has such batches.
-    Test subjects of a fold reach no training and no stopping. Everybody validates once, so that the
-    choice over all folds has seen a score of each person; the score that is told first is therefore
-    each person's under the choice made without that person's score. Where no censor helps, the
-    uncensored baseline is what you get.
+    With ``procedure="auto"`` the default recipe (normalisation, filters, batches, learning rate,
+    steps) is trained first, on groups of people of which each is held out once: from then on there
+    is a model and a score. Then one thing after the other of the recipe is changed, the paper's
+    censors are added to the best recipe, the best is trained with further seeds, and at the end one
+    network, or the mean of several, is trained on everybody. Something replaces something simpler
+    only where people gain credibly. A budget decides how far this goes.
+
+    With ``procedure="paper"`` the recipe is that of `classifier`: settings (measure, mode,
+    strength, options) are tried on one fold of subjects, the best few of each measure and the
+    uncensored baseline are cross-validated over all subjects, and the one whose lower quartile of
+    validation balanced accuracy is highest is trained on everybody, for as many epochs as were
+    typical. Conditional censors draw batches in a way of their own: they are compared with a second
+    baseline that has such batches.
+
+    Who is held out reaches no training and no stopping. The choice has seen a score of everybody;
+    the score that is told first is therefore each person's under the choice made without that
+    person's score.
 
     A run lives in a folder. Killed at any moment, the same call goes on with it.
 
     Parameters
     ----------
     budget : str or timedelta, optional
-        Time for all of it, such as ``"20m"`` or ``"1h"``; a plan that fits is made from measured
-        training steps. Without one everything is tried.
+        Time for all of it, such as ``"20m"`` or ``"1h"``. Without one everything is tried.
+    procedure : {"auto", "paper"}
+        What a run does.
+    recipes : RecipeSpace, optional
+        Recipes to try; by default short lists that suit the data
+        (`autotransfer.search.recipe_space`).
+    signal : {"eeg", "emg"}, optional
+        The kind of signal, which decides where the recipes begin; by default what channel names
+        tell.
+    fixed : sequence of str
+        Options of `classifier` that the search of recipes leaves as they are, beside those that
+        differ from their defaults.
     out : path, optional
         Folder of the run. By default ``autotransfer-runs/<hash of data and options>``.
     classifier : CensoredClassifier, optional
         Whose options (encoder, normalise, sfreq, learning rate, max_epochs, ...) all trials share.
         Its `log` gets the trials of the run when it ends (`autotransfer.search.write_tensorboard`).
     space : Space, optional
-        Settings to search; by default the paper's Table II, with weaker MMDs.
+        Censors to search; by default the paper's Table II, with weaker MMDs.
     strategy : {"grid", "tpe"}
+        Of the paper's procedure, as are `n_settings`, `prune`, `keep`, `n_seeds`, `search_folds`.
         Walk through the space, or let Optuna's TPE sampler propose settings in batches.
     n_settings : int, optional
         Settings to try; the whole grid, or 60 with TPE.
@@ -74,16 +97,18 @@ class AutoTransfer(SignalEstimator):
     keep : int
         Settings of each measure that are cross-validated.
     n_folds : int, optional
-        Groups of subjects of the cross-validation. One subject each by default, or 20 groups if
-        there are more than 40 subjects.
+        Groups of subjects of the cross-validation. By default as many as the budget carries, at
+        least 3; in the paper's procedure one subject each, or 20 groups if there are more than 40
+        subjects.
     n_seeds : int
         Repetitions of the cross-validation.
     search_folds : int
         Folds on which the search tries every setting. The paper has 1: what is kept is then what
         suits the person who validates there, which on others may be far below the baseline
         (docs/evidence.md). 3 folds take 3 times as long, some of which the cross-validation saves.
-    rule : str
-        How to choose: a name in `autotransfer.search.RULES`.
+    rule : str, optional
+        How to choose: a name in `autotransfer.search.RULES`. By default "safe", and
+        "lower_quartile" in the paper's procedure.
     portraits : bool
         At the end, measure and draw what the latents of the baseline and of the choice tell about
         the person, for the report: three more trainings.
@@ -106,16 +131,16 @@ class AutoTransfer(SignalEstimator):
 
     Attributes
     ----------
-    best_estimator_ : CensoredClassifier
-        The chosen setting, trained on everybody.
-    choice_ : Choice
-        What was chosen, by which rule.
+    best_estimator_ : CensoredClassifier or Ensemble
+        What was chosen, trained on everybody.
+    choice_ : Answer or Choice
+        What was chosen, with the scores of everybody.
     candidates_ : DataFrame
         Every cross-validated setting with the spread of its validation and test scores over
         subjects.
     trials_ : DataFrame
         Every trial.
-    plan_ : Plan
+    plan_ : AutoPlan or Plan
         What was done.
     run_ : Path
         Folder of the run.
@@ -132,6 +157,10 @@ class AutoTransfer(SignalEstimator):
         self,
         budget: str | timedelta | None = None,
         *,
+        procedure: str = "auto",
+        recipes: RecipeSpace | None = None,
+        signal: str | None = None,
+        fixed: Sequence[str] = (),
         out: str | os.PathLike[str] | None = None,
         classifier: CensoredClassifier | None = None,
         space: Space | None = None,
@@ -142,7 +171,7 @@ class AutoTransfer(SignalEstimator):
         n_folds: int | None = None,
         n_seeds: int = 1,
         search_folds: int = 1,
-        rule: str = "lower_quartile",
+        rule: str | None = None,
         portraits: bool = True,
         engine: str | Executor = "local",
         n_jobs: int = 1,
@@ -152,7 +181,8 @@ class AutoTransfer(SignalEstimator):
         random_state: int = 0,
         verbose: bool = True,
     ) -> None:
-        self.budget, self.out, self.classifier, self.space = budget, out, classifier, space
+        self.budget, self.procedure, self.recipes, self.signal = budget, procedure, recipes, signal
+        self.fixed, self.out, self.classifier, self.space = fixed, out, classifier, space
         self.strategy, self.n_settings, self.prune, self.keep = strategy, n_settings, prune, keep
         self.n_folds, self.n_seeds, self.search_folds = n_folds, n_seeds, search_folds
         self.rule, self.portraits = rule, portraits
@@ -194,20 +224,15 @@ class AutoTransfer(SignalEstimator):
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(starter)
-            driver = Driver(ledger, start, shared.hash, show, stop)
-            procedure = Procedure(
-                options, shared.hash, folder, ledger, start, show, driver, bool(self.portraits)
-            )
-            choice, scores, plan = procedure.run()
-            entries = [e for s in ("search", "crossval") for e in ledger.entries(s)]
-        self.choice_, self.plan_, self.run_ = choice, plan, folder.path
-        self.candidates_ = results.candidate_table(choice, scores)
-        self.trials_ = trial_table(entries)
-        folder.write_table(folder.trials, self.trials_)
-        folder.write_table(folder.candidates, self.candidates_)
-        folds = shared.problem.folds(plan.n_folds)
-        summary = results.summary(choice, scores, plan, entries, folds)
-        folder.write_results(summary)
+            keep = folder.write_predictions
+            driver = Driver(ledger, start, shared.hash, show, stop, keep=keep)
+            parts = (folder, ledger, start, show, driver)
+            if options.recipes is None:
+                paper = Procedure(options, shared.hash, *parts, bool(self.portraits))
+                summary = self._paper(paper, shared.problem)
+            else:
+                summary = self._auto(options, shared, parts)
+        self.run_ = folder.path
         if self.classifier is not None and self.classifier.log is not None:
             write_tensorboard(folder.path, self.classifier.log, storage=self.storage)
         folder.tidy()
@@ -215,9 +240,41 @@ class AutoTransfer(SignalEstimator):
             show.say(results.verdict(summary))
         encoder = None if self.classifier is None else self.classifier.encoder
         spec = None if isinstance(encoder, str | None) else encoder
-        self.best_estimator_ = CensoredClassifier.load(folder.model, encoder=spec)
+        self.best_estimator_ = load_model(folder.model, encoder=spec)
         self.classes_ = self.best_estimator_.classes_
         return self
+
+    def _paper(self, procedure: Procedure, problem: Problem) -> dict[str, Any]:
+        """Run the paper's procedure and write down what came of it."""
+        choice, scores, plan = procedure.run()
+        entries = [e for s in ("search", "crossval") for e in procedure.ledger.entries(s)]
+        self.choice_, self.plan_ = choice, plan
+        self.candidates_ = results.candidate_table(choice, scores)
+        self.trials_ = trial_table(entries)
+        folds = problem.folds(plan.n_folds)
+        return self._write(procedure.folder, results.summary(choice, scores, plan, entries, folds))
+
+    def _auto(self, options: RunOptions, shared: Shared, parts: Any) -> dict[str, Any]:
+        """Run the hands-off procedure; whenever there is a better answer it is written down."""
+        folder, ledger = parts[:2]
+        summary: dict[str, Any] = {}
+
+        def publish(outcome: Outcome) -> None:
+            entries = [e for stage in STAGES for e in ledger.entries(stage)]
+            self.choice_, self.plan_ = outcome.answer, outcome.plan
+            self.candidates_ = auto_results.candidate_table(outcome)
+            self.trials_ = trial_table(entries)
+            summary.update(auto_results.summary(outcome, entries, shared.problem))
+            self._write(folder, summary)
+
+        AutoProcedure(options, shared, *parts, publish, bool(self.portraits)).run()
+        return summary
+
+    def _write(self, folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
+        folder.write_table(folder.trials, self.trials_)
+        folder.write_table(folder.candidates, self.candidates_)
+        folder.write_results(summary)
+        return summary
 
     def dry_run(self, X: Any, y: Any = None, subject: Any = None) -> Plan:
         """Say how many trials a run would be, how long it would take and in how much memory.

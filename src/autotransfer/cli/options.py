@@ -84,6 +84,12 @@ def arguments(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in signature(function).parameters if name in values}
 
 
+def is_written(context: typer.Context, name: str) -> bool:
+    """Whether somebody wrote an option on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def make_classifier(values: Mapping[str, Any]) -> CensoredClassifier:
     """Make the classifier that the options of a command describe.
 

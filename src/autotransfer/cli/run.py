@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _OUT = "Folder of the run; autotransfer-runs/<hash of data and options> if not given."
 _BUDGET = "Time for all of it: 20m, 1h, 1h30m, 2d; everything is tried without."
+_PROCEDURE = (
+    "What a run does: auto (recipe, censor, seeds, in the time there is) or paper (the censors of "
+    "the paper at one recipe)."
+)
+_SIGNAL = "Kind of signal: eeg or emg; channel names tell it by default."
 _MEASURE = (
     "A measure to try: adversary, mige, mmd, pairmmd, began. May be repeated; all by default."
 )
@@ -30,7 +35,10 @@ _N_FOLDS = (
     "Groups of subjects of the cross-validation; one subject each by default, or 20 groups if "
     "there are more than 40."
 )
-_RULE = "How to choose: lower_quartile, mean, worst_subject; oracle for study only."
+_RULE = (
+    "How to choose: safe (auto's), lower_quartile (paper's), mean, worst_subject; oracle for study "
+    "only."
+)
 _PORTRAITS = "Measure and draw latents for the report: three more trainings."
 _ENGINE_OPTIONS = "An option of the engine, such as address=auto for Ray. May be repeated."
 
@@ -38,11 +46,14 @@ Names = list[str] | None
 
 
 def run(
+    context: typer.Context,
     data: opt.Data,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help=_OUT, show_default=False)
     ] = None,
     budget: Annotated[str | None, typer.Option(help=_BUDGET)] = None,
+    procedure: Annotated[str, typer.Option(help=_PROCEDURE)] = "auto",
+    signal: Annotated[str | None, typer.Option(help=_SIGNAL)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing.")
     ] = False,
@@ -62,7 +73,7 @@ def run(
     search_folds: Annotated[
         int, opt.search_option(help="Folds on which the search tries every setting.")
     ] = 1,
-    rule: Annotated[str, opt.search_option(help=_RULE)] = "lower_quartile",
+    rule: Annotated[str | None, opt.search_option(help=_RULE)] = None,
     portraits: Annotated[bool, opt.search_option(help=_PORTRAITS)] = True,
     normalise: opt.Normalise = "channel",
     encoder: opt.Encoder = "eegnet",
@@ -90,11 +101,11 @@ def run(
     verbose: opt.Verbose = True,
     as_json: opt.Json = False,
 ) -> None:
-    """Find the censor that helps on people never seen, train it, and write the report.
+    """Find the best model for people never seen, train it, and write the report.
 
-    Searches, cross-validates, selects and refits. Killed or stopped at any
-    moment, the same command goes on. Ctrl-C once finishes the trials that run;
-    twice stops now.
+    First a good network, then what can be added to it, as far as the budget
+    goes. Killed or stopped at any moment, the same command goes on. Ctrl-C once
+    finishes the trials that run; twice stops now.
 
     [bold]Examples[/bold]
 
@@ -116,6 +127,8 @@ def run(
         "engine_options": opt.named_values(engine_options, "--engine-options"),
         "classifier": opt.make_classifier(training),
         "space": opt.make_space(measure, mode, strengths),
+        # What somebody has written is not searched, even if it is the default.
+        "fixed": [name for name in options if opt.is_written(context, name)],
     }
     auto = AutoTransfer(**opt.arguments(AutoTransfer, options) | converted)
     if dry_run:

@@ -101,14 +101,22 @@ class Problem:
         )
 
     @cached_property
-    def _folds(self) -> dict[int, list[Fold]]:
+    def _folds(self) -> dict[tuple[str, int], list[Fold]]:
         return {}
 
     def folds(self, n_folds: int) -> list[Fold]:
         """Make the folds; as many as subjects is one subject at a time."""
-        if n_folds not in self._folds:
-            self._folds[n_folds] = list(SubjectFolds(n_folds).folds(self.subject))
-        return self._folds[n_folds]
+        key = "folds", n_folds
+        if key not in self._folds:
+            self._folds[key] = list(SubjectFolds(n_folds).folds(self.subject))
+        return self._folds[key]
+
+    def groups(self, n_groups: int) -> list[Fold]:
+        """Make folds that hold out one group of people each, to validate; nobody tests."""
+        key = "groups", n_groups
+        if key not in self._folds:
+            self._folds[key] = list(SubjectFolds(n_groups).held_out(self.subject))
+        return self._folds[key]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -136,6 +136,27 @@ class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
         Fold
         """
         subject = as_labels(subject, "subject")
+        members = self._members(subject)
+        for i in range(len(members)):
+            j = (i + 1) % len(members)
+            held_out = np.zeros(len(subject), bool)
+            held_out[members[i]] = held_out[members[j]] = True
+            yield Fold(subject, np.flatnonzero(~held_out), members[i], members[j])
+
+    def held_out(self, subject: Any) -> Iterator[Fold]:
+        """Walk over the folds in which a group validates, all others train and nobody tests.
+
+        More people train than in `folds`. The scores of those who validate are test scores too, as
+        long as nothing is chosen by a person's own score.
+        """
+        subject = as_labels(subject, "subject")
+        for members in self._members(subject):
+            held_out = np.zeros(len(subject), bool)
+            held_out[members] = True
+            yield Fold(subject, np.flatnonzero(~held_out), members, members[:0])
+
+    def _members(self, subject: Labels) -> list[Index]:
+        """List the trials of each group."""
         groups = self.groups(subject)
         # Groups and their trial numbers once for all, not once a fold: that would cost M N.
         ids = np.concatenate(groups)
@@ -144,12 +165,7 @@ class SubjectFolds(BaseCrossValidator):  # type: ignore[misc]
         group_of = group[np.searchsorted(ids, subject, sorter=by_id)]
         order = np.argsort(group_of, kind="stable")
         starts = np.searchsorted(group_of[order], np.arange(len(groups) + 1))
-        members = [order[starts[g] : starts[g + 1]] for g in range(len(groups))]
-        for i in range(len(groups)):
-            j = (i + 1) % len(groups)
-            held_out = np.zeros(len(subject), bool)
-            held_out[members[i]] = held_out[members[j]] = True
-            yield Fold(subject, np.flatnonzero(~held_out), members[i], members[j])
+        return [order[starts[g] : starts[g + 1]] for g in range(len(groups))]
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Count the folds (scikit-learn's name)."""

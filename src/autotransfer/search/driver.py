@@ -107,6 +107,8 @@ class Driver:
         Asked between trials.
     work : callable
         What a worker does; `run_trial` but in tests.
+    keep : callable, optional
+        Takes the predictions of a trial, before it is on record: (id, bytes).
     """
 
     def __init__(
@@ -117,9 +119,10 @@ class Driver:
         progress: RunProgress,
         stop: Stop,
         work: Callable[..., dict[str, Any]] = run_trial,
+        keep: Callable[[str, bytes], None] | None = None,
     ) -> None:
         self._ledger, self._start, self._problem_hash = ledger, start, problem_hash
-        self._progress, self._stop, self._work = progress, stop, work
+        self._progress, self._stop, self._work, self._keep = progress, stop, work, keep
         self._stalled: set[str] = set()
         self._epoch_seconds = 0.0  # of the slowest trial so far
         self._known: dict[str, Entry] = {
@@ -267,6 +270,9 @@ class Driver:
             result = future.result()
             value = result["validation"]["balanced_accuracy"]
             if np.isfinite(value):
+                predictions = result.pop("probabilities", None)
+                if predictions is not None and self._keep is not None:
+                    self._keep(key, predictions)
                 curves = result.pop("curves", {})
                 return Entry(state="done", result=result, value=value, curves=curves, **what)
             error = ValueError(f"The trial gave the score {value}.")

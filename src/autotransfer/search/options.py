@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,6 +18,8 @@ from autotransfer.errors import SettingError, SmallCellWarning, join_some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan, parse_budget
 from autotransfer.search.settings import selection
+from autotransfer.search.settings.recipe import RecipeSpace
+from autotransfer.search.settings.recipe_space import recipe_space
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import PROTOCOL, digest
@@ -52,6 +55,14 @@ class RunOptions:
         Seconds.
     seed : int
         Of the choice of settings.
+    training : TrainingOptions
+        What all trials share.
+    recipes : RecipeSpace, optional
+        Recipes to search; None in the paper's procedure.
+    n_folds_given : bool
+        Whether somebody asked for so many folds.
+    n_jobs : int
+        Trials at once.
     """
 
     space: Space
@@ -67,6 +78,10 @@ class RunOptions:
     search_folds: int
     budget: float | None
     seed: int
+    training: TrainingOptions
+    recipes: RecipeSpace | None = None
+    n_folds_given: bool = False
+    n_jobs: int = 1
 
     def settings(self, n: int | None) -> list[Setting]:
         """Baselines, and the n settings that a grid search would try."""
@@ -143,6 +158,7 @@ def describe_crossval(plan: Plan, candidates: list[Setting]) -> str:
 
 
 STRATEGIES = ("grid", "tpe")
+PROCEDURES = ("auto", "paper")
 
 # Options of a classifier that settings, trials or the run decide.
 _DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
@@ -174,15 +190,30 @@ def _classifier(estimator: Any) -> CensoredClassifier:
     return classifier
 
 
+def _set_options(classifier: CensoredClassifier | None) -> list[str]:
+    """Name the options of a classifier that somebody set: they are not searched."""
+    if classifier is None:
+        return []
+    defaults = CensoredClassifier().get_params(deep=False)
+    params = classifier.get_params(deep=False)
+    return [name for name, value in params.items() if repr(value) != repr(defaults[name])]
+
+
 def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
     """Check what the run is asked to do."""
-    selection.lookup_rule(estimator.rule)
+    rule = estimator.rule or ("safe" if estimator.procedure == "auto" else "lower_quartile")
+    selection.lookup_rule(rule)
     if estimator.strategy not in STRATEGIES:
         raise SettingError(
             f"strategy={estimator.strategy!r} is not known. Choose one of {join_some(STRATEGIES)}."
         )
     if estimator.space is not None and not isinstance(estimator.space, Space):
         raise SettingError(f"space must be a Space, not {estimator.space!r}.")
+    if estimator.procedure not in PROCEDURES:
+        raise SettingError(
+            f"procedure={estimator.procedure!r} is not known. Choose one of "
+            f"{join_some(PROCEDURES)}."
+        )
     for name in ("keep", "n_seeds", "search_folds"):
         as_count(getattr(estimator, name), name)
     if estimator.n_settings is not None:
@@ -196,9 +227,18 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
             f"search_folds={estimator.search_folds}, but there are {n_folds} folds. Give "
             f"search_folds={n_folds} or fewer."
         )
-    options = _classifier(estimator).options
+    options = _classifier(estimator).options.at_rate(problem.info.sfreq)
     space = estimator.space or Space()
-    warn_small_batches(options, space, len(problem.classes))
+    recipes = None
+    if estimator.procedure == "auto":
+        recipes = estimator.recipes or recipe_space(
+            problem,
+            options,
+            [*_set_options(estimator.classifier), *estimator.fixed],
+            estimator.signal,
+        )
+    else:
+        warn_small_batches(options, space, len(problem.classes))
     return RunOptions(
         space=space,
         strategy=estimator.strategy,
@@ -209,10 +249,14 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
         n_seeds=estimator.n_seeds,
         max_epochs=options.epochs(len(problem.folds(n_folds)[0].train)),
         n_subjects=n_subjects,
-        rule=estimator.rule,
+        rule=rule,
         search_folds=estimator.search_folds,
         budget=None if estimator.budget is None else parse_budget(estimator.budget),
         seed=as_random_seed(estimator.random_state),
+        training=options,
+        recipes=recipes,
+        n_folds_given=estimator.n_folds is not None,
+        n_jobs=estimator.n_jobs if estimator.n_jobs > 0 else (os.cpu_count() or 1),
     )
 
 
@@ -250,4 +294,5 @@ def run_definition(shared: Shared, options: RunOptions) -> dict[str, Any]:
         "space": options.space.to_json(),
         "budget": options.budget,
         **{name: getattr(options, name) for name in same},
+        **({} if options.recipes is None else {"recipes": options.recipes.to_json()}),
     }

@@ -56,7 +56,7 @@ def portrait(handle: Handle, trial: Trial, placebo: bool, mode: str) -> dict[str
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    fold = problem.folds(trial.n_folds)[trial.fold]
+    fold = trial.fold_of(problem)
     seed = trial.random_state(shared.hash)
     rng = np.random.default_rng(seed)
     start = time.perf_counter()

@@ -20,7 +20,7 @@ from autotransfer.search.status import STAGES
 from autotransfer.text import duration, visible
 from autotransfer.training.progress import Viewed
 
-OF_TRIALS = ("search", "crossval")
+OF_TRIALS = ("search", "crossval", "first", "recipe", "censor", "confirm")
 
 BASE = str(BASELINE)
 UNCENSORED = (BASE, str(BASELINE_BY_CLASS))

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from autotransfer.data.splits import Fold
+from autotransfer.errors import join_some
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.selection import (
@@ -109,7 +110,9 @@ def verdict(results: dict[str, Any]) -> str:
             f"Expect {_score(results['nested'])} of a new person: each person was tested by a "
             "model that had never seen them, and chosen without their score"
         )
-    if not results["censors"]:
+    if "members" in results:
+        sentences += _found(results)
+    elif not results["censors"]:
         sentences.append(
             "No censor did better than the uncensored baseline in cross-validation, so that is "
             f"what you get: {_score(baseline['test'])} over all people"
@@ -125,6 +128,20 @@ def verdict(results: dict[str, Any]) -> str:
     if results["failed"]:
         sentences.append(f"{len(results['failed'])} trials failed")
     return ". ".join(sentences) + "."
+
+
+def _found(results: dict[str, Any]) -> list[str]:
+    """Say what a hands-off run has chosen, and what it had no time for."""
+    n = len(results["members"])
+    several = f", the mean of {n} networks" if n > 1 else ""
+    sentences = [
+        f"Chosen: {results['chosen']['name']}{several}, which over all people has "
+        f"{_score(results['together'])}, against {_score(results['first']['test'])} of the first "
+        "answer, the default recipe"
+    ]
+    if results["not_tried"]:
+        sentences.append(f"Not tried for want of time: {join_some(results['not_tried'], 5)}")
+    return sentences
 
 
 def cut_short(results: dict[str, Any]) -> str:

@@ -36,6 +36,7 @@ class RunFolder:
         self.ledger, self.model = path / "ledger.jsonl", path / "model"
         self.refit = path / "refit.json"
         self.checkpoints, self.signals = path / "checkpoints", path / "signals"
+        self.predictions = path / "predictions"
         self.heartbeat = path / ".heartbeat.json"
 
     def claim(self, definition: dict[str, Any], about: dict[str, Any]) -> None:
@@ -71,13 +72,40 @@ class RunFolder:
                 "Give another folder, or the same data and options to go on with it."
             )
 
-    def write_model(self, key: str, files: dict[str, bytes]) -> None:
-        """Write the model folder in one step, then which refit it came from."""
+    def write_model(self, key: str, models: list[dict[str, bytes]]) -> None:
+        """Write the model folder in one step, then which refit it came from.
+
+        Parameters
+        ----------
+        key : str
+            Of the refit.
+        models : list of dict
+            File name -> content, of each model; several make the folder of an ensemble.
+        """
+        from autotransfer.training.ensemble import write_members
+
         self.refit.unlink(missing_ok=True)
         with atomic.folder(self.model, overwrite=True) as temp:
-            for name, content in files.items():
-                (temp / name).write_bytes(content)
+            if len(models) > 1:
+                write_members(temp, models)
+            else:
+                for name, content in models[0].items():
+                    (temp / name).write_bytes(content)
         atomic.write_json(self.refit, {"refit": key})
+
+    def write_predictions(self, key: str, content: bytes) -> None:
+        """Keep the class probabilities of a trial: float16, row by row."""
+        self.predictions.mkdir(exist_ok=True)
+        atomic.write_bytes(self.predictions / f"{key}.f16", content)
+
+    def read_predictions(self, key: str, shape: tuple[int, int]) -> Any:
+        """Read the class probabilities of a trial; None if they are not here, whole."""
+        import numpy as np
+
+        path = self.predictions / f"{key}.f16"
+        if not path.is_file() or path.stat().st_size != 2 * shape[0] * shape[1]:
+            return None
+        return np.fromfile(path, np.float16).reshape(shape).astype(np.float64)
 
     def has_model(self, key: str) -> bool:
         """Whether the model folder is that of a certain refit."""

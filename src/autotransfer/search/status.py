@@ -20,6 +20,10 @@ from autotransfer.search.settings.trial import Trial, digest
 
 STAGES = {
     "cost": "measuring costs",
+    "first": "first answer",
+    "recipe": "trying recipes",
+    "censor": "trying censors",
+    "confirm": "further seeds",
     "search": "searching",
     "crossval": "cross-validating",
     "refit": "refitting",

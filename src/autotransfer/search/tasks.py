@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
-from autotransfer.data.trials import evenly
+from autotransfer.data.trials import Index, evenly
 from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
 from autotransfer.search.engines.base import Handle
 from autotransfer.search.settings.trial import Trial
@@ -42,11 +42,12 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
         What JSON can hold: balanced accuracy of validation and test subjects, together, one by one
         and by class; of each test subject after `adapt`; curves; epochs; seconds; names of
         warnings. All but the seconds is equal whenever the same trial is run again on the same kind
-        of machine.
+        of machine. A trial that holds out a group has no test people of its own: those who validate
+        are both, and their class probabilities are there too, as bytes of float16.
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    fold = problem.folds(trial.n_folds)[trial.fold]
+    fold = trial.fold_of(problem)
     start = time.perf_counter()
     checkpoint = None
     if shared.checkpoints is not None:
@@ -61,10 +62,19 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
         seed = trial.random_state(shared.hash)
         clf.fit_fold(problem, fold, seed)
     names = [w.category.__name__ for w in caught if issubclass(w.category, AutoTransferWarning)]
-    result: dict[str, Any] = {
-        "validation": scores(clf, problem, fold, "validation"),
-        "test": scores(clf, problem, fold, "test"),
-        "adapted": adapted(clf, problem, fold),
+    probabilities = clf.probabilities(problem.X.take(fold.validation))
+    validation = scores(problem, fold.validation, probabilities.argmax(1))
+    test, new = validation, fold.validation
+    more: dict[str, Any] = {}
+    if trial.grouped:
+        more["probabilities"] = probabilities.astype(np.float16).tobytes()
+    else:
+        new = fold.test
+        test = scores(problem, new, clf.predict_codes(problem.X.take(new)))
+    result: dict[str, Any] = more | {
+        "validation": validation,
+        "test": test,
+        "adapted": adapted(clf, problem, new),
         "epochs": len(clf.history_),
         "best_epoch": clf.best_epoch_,
         "still_falling": still_falling(clf.history_),
@@ -80,18 +90,16 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
 
 def classifier(shared: Shared, trial: Trial, **more: Any) -> CensoredClassifier:
     """Make the classifier of a trial."""
-    options = {**shared.options, **trial.setting.classifier_options(), "verbose": False, **more}
+    options = {**trial.setting.classifier_options(shared.options), "verbose": False, **more}
     return CensoredClassifier(**options)
 
 
-def scores(clf: CensoredClassifier, problem: Problem, fold: Fold, side: str) -> dict[str, Any]:
-    """Score the subjects on a side of a fold."""
-    trials = getattr(fold, side)
+def scores(problem: Problem, trials: Index, predicted: Index) -> dict[str, Any]:
+    """Score the subjects of some trials by their predicted class numbers."""
     true = problem.codes[trials]
     n = len(problem.classes)
-    predicted = clf.predict_codes(problem.X.take(trials))
     right = predicted == true
-    subject = fold.subject[trials]
+    subject = problem.subject[trials]
     return {
         "balanced_accuracy": float(np.mean(_recalls(true, right, n)[1])),
         "classes": dict(zip(*_recalls(true, right, n, str), strict=True)),
@@ -105,8 +113,8 @@ def scores(clf: CensoredClassifier, problem: Problem, fold: Fold, side: str) -> 
     }
 
 
-def adapted(clf: CensoredClassifier, problem: Problem, fold: Fold) -> dict[str, float]:
-    """Score the test subjects by models that were adapted to them, without labels.
+def adapted(clf: CensoredClassifier, problem: Problem, new: Index) -> dict[str, float]:
+    """Score the subjects of some trials by models that were adapted to them, without labels.
 
     Every other trial of a person is predicted by the model that took its statistics from at most
     `ADAPTED_TO` of the rest. The report tells it beside the test scores; nothing is chosen by it.
@@ -120,9 +128,9 @@ def adapted(clf: CensoredClassifier, problem: Problem, fold: Fold) -> dict[str, 
     found: dict[str, float] = {}
     if not adaptable(clf.network_):
         return found
-    subject = fold.subject[fold.test]
+    subject = problem.subject[new]
     for person in np.unique(subject):
-        trials = fold.test[subject == person]
+        trials = new[subject == person]
         if len(trials) < 2:
             continue
         predicted = np.empty(len(trials), np.intp)
@@ -211,7 +219,7 @@ def cost(handle: Handle, trial: Trial, n_steps: int) -> dict[str, float]:
     """
     shared: Shared = handle.get()
     problem = shared.problem
-    fold = problem.folds(trial.n_folds)[trial.fold]
+    fold = trial.fold_of(problem)
     clf = classifier(shared, trial, max_epochs=3)
     rows = int(np.prod(clf.batch_shape(len(problem.classes)))) * n_steps
     part = fold
@@ -227,7 +235,7 @@ def cost(handle: Handle, trial: Trial, n_steps: int) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf.fit_fold(problem, part, 0)
-        scores(clf, problem, part, "validation")
+        clf.predict_codes(problem.X.take(part.validation))
     whole = time.perf_counter() - start
     epochs = [entry["seconds"] for entry in clf.history_]
     factor = len(fold.train) / len(part.train)

@@ -104,7 +104,10 @@ class CensoredClassifier(SignalEstimator):
     learning_rate, weight_decay : float
         AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
     max_epochs : int, optional
-        Most epochs. By default as many as make about 1000 steps, at least 20.
+        Most epochs. By default as many as make `n_steps`.
+    n_steps : int, optional
+        Steps to train, rounded to whole epochs, so that fewer people do not mean less training. By
+        default 1000, and at least 20 epochs.
     patience : int, optional
         Epochs without a lower validation loss after which training stops; the weights of the least
         one are kept. None trains all epochs and keeps the last weights, so that the validation
@@ -177,6 +180,7 @@ class CensoredClassifier(SignalEstimator):
         learning_rate: float = 3e-3,
         weight_decay: float = 0.01,
         max_epochs: int | None = None,
+        n_steps: int | None = None,
         patience: int | None = None,
         subjects_per_batch: int | None = None,
         trials_per_subject: int | None = None,
@@ -193,7 +197,7 @@ class CensoredClassifier(SignalEstimator):
         self.encoder, self.encoder_options = encoder, encoder_options
         self.sfreq, self.normalise, self.validation = sfreq, normalise, validation
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.max_epochs, self.patience = max_epochs, patience
+        self.max_epochs, self.n_steps, self.patience = max_epochs, n_steps, patience
         self.subjects_per_batch = subjects_per_batch
         self.trials_per_subject = trials_per_subject
         self.random_state, self.device = random_state, device
@@ -325,10 +329,15 @@ class CensoredClassifier(SignalEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Estimate class probabilities, of shape (n_trials, n_classes) as in ``classes_``."""
-        logits = self._encode(self._signals(X), logits=True).astype(np.float64)
-        shifted = np.exp(logits - logits.max(1, keepdims=True))
-        probabilities: Array = shifted / shifted.sum(1, keepdims=True)
-        return probabilities
+        return _softmax(self._encode(self._signals(X), logits=True))
+
+    def probabilities(self, X: Any) -> Array:
+        """Estimate class probabilities for those who have checked their trials: only the shape is.
+
+        `predict_proba` compares with all that the model knows of its signals.
+        """
+        check_is_fitted(self, "network_")
+        return _softmax(self._encode(self._fitting(as_trials(X)), logits=True))
 
     def predict_codes(self, X: Any) -> Array:
         """Predict the class number of each trial: positions in ``classes_``.
@@ -527,6 +536,13 @@ class CensoredClassifier(SignalEstimator):
         documents, weights = model_folder.read_model(model_folder.as_path(path))
         classifier: Self = model_folder.rebuild(cls, documents, weights, encoder)
         return classifier
+
+
+def _softmax(logits: Array) -> Array:
+    logits = logits.astype(np.float64)
+    shifted = np.exp(logits - logits.max(1, keepdims=True))
+    shares: Array = shifted / shifted.sum(1, keepdims=True)
+    return shares
 
 
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:

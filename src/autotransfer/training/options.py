@@ -43,7 +43,7 @@ STEPS, LEAST_EPOCHS = 1000, 20
 benchmarks/accuracy/baseline.py have 750 to 960 steps, in 25 to 80 epochs."""
 
 # A training that was ended by max_epochs can go on to more; the others do not change its result.
-_NOT_HASHED = ("checkpoint", "checkpoint_every", "max_epochs", "verbose", "log")
+_NOT_HASHED = ("checkpoint", "checkpoint_every", "max_epochs", "n_steps", "verbose", "log")
 # A saved model does not need them to predict, and JSON may not hold them.
 _NOT_SAVED = ("measure", "encoder", "encoder_options", "checkpoint", "log")
 
@@ -64,6 +64,7 @@ class TrainingOptions:
     learning_rate: float
     weight_decay: float
     max_epochs: int | None
+    n_steps: int | None
     patience: int | None
     subjects_per_batch: int | None
     trials_per_subject: int | None
@@ -95,7 +96,8 @@ class TrainingOptions:
         lookup_normaliser(self.normalise)
         as_count(self.checkpoint_every, "checkpoint_every")
         as_count(self.warmup_epochs, "warmup_epochs", least=0)
-        for name in ("max_epochs", "patience", "subjects_per_batch", "trials_per_subject"):
+        counts = ("max_epochs", "n_steps", "patience", "subjects_per_batch", "trials_per_subject")
+        for name in counts:
             if getattr(self, name) is not None:
                 as_count(getattr(self, name), name)
         for name, words in (
@@ -157,7 +159,7 @@ class TrainingOptions:
         return int(self.subjects_per_batch or max(4, min(SUBJECTS, 128 // trials))), int(trials)
 
     def epochs(self, n_trials: int) -> int:
-        """Epochs at most: as given, or as many as make about 1000 steps over so many trials.
+        """Epochs at most: as given, or as many as make the steps, about, over so many trials.
 
         Counted in batches of the uncensored baseline, so that all methods see the data equally
         often.
@@ -165,7 +167,10 @@ class TrainingOptions:
         if self.max_epochs is not None:
             return int(self.max_epochs)
         rows = (self.subjects_per_batch or SUBJECTS) * (self.trials_per_subject or TRIALS)
-        return max(LEAST_EPOCHS, round(STEPS / math.ceil(n_trials / rows)))
+        each = math.ceil(n_trials / rows)
+        if self.n_steps is not None:
+            return max(1, round(self.n_steps / each))
+        return max(LEAST_EPOCHS, round(STEPS / each))
 
     def hash(self, data: str, validation: npt.NDArray[np.intp], seed: int) -> str:
         """Hash what defines a training, so that a checkpoint of another one is not resumed.

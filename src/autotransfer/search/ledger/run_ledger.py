@@ -17,11 +17,13 @@ SETTING = {
     "mode": str,
     "strength": float,
     "options": {str: (str, bool, float, None)},
+    "recipe": ({str: (str, bool, float, None)}, ...),
 }
 _SHARE = slice(0, 1)
 _LOSS = slice(-1e39, 1e39)  # of float32
 _TIME = slice(0, 1e12)
 _TRIAL = {"setting": SETTING, "fold": int, "n_folds": int, "seed": int, "epochs": int}
+_GROUPED = _TRIAL | {"grouped": bool}
 _SCORES = {
     "balanced_accuracy": _SHARE,
     "subjects": {str: _SHARE},
@@ -59,7 +61,8 @@ ENTRIES = {
     for stage, definition, result in (
         ("search", _TRIAL, _RESULT),
         ("crossval", _TRIAL, _RESULT),
-        ("refit", _TRIAL, {"best_epoch": int, "seconds": _TIME}),
+        *((stage, _GROUPED, _RESULT) for stage in ("first", "recipe", "censor", "confirm")),
+        ("refit", _TRIAL | {"grouped": (bool, ...)}, {"best_epoch": int, "seconds": _TIME}),
         ("portrait", _TRIAL | {"placebo": bool}, _PORTRAIT),
     )
 }
@@ -67,6 +70,7 @@ _CURVES = checker({str: [(_LOSS, None)]})
 PLANS: dict[str, Any] = {
     "search": {"plan": _PLAN, "costs": (_COSTS, None)},
     "crossval": {"plan": _PLAN, "candidates": [SETTING, ...]},
+    "auto": {"n_folds": slice(2, 10**6), "seconds": _TIME, "spent": _TIME},
 }
 MOST_TRIALS = 10**6
 """Most trials of a cross-validation: a plan with more is none that a run made."""
@@ -95,7 +99,8 @@ class RunLedger(Ledger):
         plan = super().plan(stage)
         if plan is not None and stage in PLANS:
             self._require(misfit(plan, PLANS[stage]), f"The plan of {stage}")
-            n = plan["plan"]["n_folds"] * plan["plan"]["n_seeds"] * len(plan.get("candidates", "-"))
+            counts = plan.get("plan", {"n_folds": 1, "n_seeds": 1})
+            n = counts["n_folds"] * counts["n_seeds"] * len(plan.get("candidates", "-"))
             if not 0 < n <= MOST_TRIALS:
                 self._require(f"it has {n} trials", f"The plan of {stage}")
         return plan

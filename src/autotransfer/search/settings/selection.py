@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from autotransfer.errors import IncompleteResultsError, join_some
 from autotransfer.registry import lookup
+from autotransfer.search.settings.comparison import LEVEL, credible_gain, differences
 from autotransfer.search.settings.setting import Setting
 
 Floats = npt.NDArray[np.float64]
@@ -32,11 +33,15 @@ class Rule:
         What it is, for people.
     side : {"validation", "test"}
         Whose scores it sees.
+    level : float, optional
+        How credible it must be that people gain, for a candidate to replace one that stands before
+        it. Without one the best is chosen, however little better it is.
     """
 
     judge: Callable[[Floats], float]
     words: str
     side: str = "validation"
+    level: float | None = None
 
     @property
     def for_study_only(self) -> bool:
@@ -49,6 +54,11 @@ def _lower_quartile(scores: Floats) -> float:
 
 
 RULES: dict[str, Rule] = {
+    "safe": Rule(
+        lambda s: float(s.mean()),
+        f"mean validation balanced accuracy, where people gain with a credibility of {LEVEL:.0%}",
+        level=LEVEL,
+    ),
     "lower_quartile": Rule(_lower_quartile, "25th percentile of validation balanced accuracy"),
     "mean": Rule(lambda s: float(s.mean()), "mean validation balanced accuracy"),
     "worst_subject": Rule(lambda s: float(s.min()), "worst validation balanced accuracy"),
@@ -194,9 +204,9 @@ def choose(
             f"All {len(failed)} candidates failed on some fold, so there is nothing to choose "
             f"from. The first reason: {_first_error(results)}"
         )
-    best = max(judged, key=lambda s: judged[s])  # max keeps the first of equals
+    best = best_by(chosen_by, sides)
     people = sorted(sides[best]) if len(sides[best]) > 1 else []  # somebody must be left
-    without = {person: _best_without(person, chosen_by, sides) for person in people}
+    without = {person: best_by(chosen_by, sides, person) for person in people}
     tests = {s: by_subject(results[s].values(), "test") for s in set(without.values())}
     nested = {p: tests[s][p] for p, s in without.items() if p in tests[s]}
     return Choice(best, rule, judged, failed, without, nested)
@@ -206,9 +216,19 @@ def _judge(rule: Rule, values: Mapping[str, float], without: str | None = None) 
     return rule.judge(np.array([values[p] for p in sorted(values) if p != without]))
 
 
-def _best_without(person: str, rule: Rule, sides: Mapping[Setting, Mapping[str, float]]) -> Setting:
-    """Choose as if a person had not been there to validate."""
-    judged = {setting: _judge(rule, values, person) for setting, values in sides.items()}
+def best_by(
+    rule: Rule, sides: Mapping[Setting, Mapping[str, float]], without: str | None = None
+) -> Setting:
+    """Choose by the scores of people, as if a person had not been there; the first of equals."""
+    if rule.level is not None:
+        settings = iter(sides)
+        best = next(settings)
+        for setting in settings:
+            gains = differences(sides[setting], sides[best], without)
+            if credible_gain(gains, rule.level) > 0:
+                best = setting
+        return best
+    judged = {setting: _judge(rule, values, without) for setting, values in sides.items()}
     return max(judged, key=lambda s: judged[s])
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
+
+from autotransfer.search.settings.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How to censor: a measure in a mode at a strength, or nothing at all.
+    """How to train: a recipe, and a measure in a mode at a strength, or no censoring at all.
 
     Parameters
     ----------
@@ -22,6 +24,8 @@ class Setting:
         Weight of the penalty; 0 for the baseline.
     options : tuple of (str, value)
         Options of the measure, sorted by name.
+    recipe : Recipe
+        Everything of the training but the censor, where it differs from the run's options.
 
     Examples
     --------
@@ -36,6 +40,7 @@ class Setting:
     mode: str = "marginal"
     strength: float = 0.0
     options: tuple[tuple[str, Any], ...] = ()
+    recipe: Recipe = field(default_factory=Recipe)
 
     @classmethod
     def of(cls, measure: str | None, mode: str, strength: float, **options: Any) -> Self:
@@ -43,6 +48,11 @@ class Setting:
         return cls(measure, mode, float(strength), tuple(sorted(options.items())))
 
     def __str__(self) -> str:
+        return f"{self.censor} ({self.recipe})" if self.recipe else self.censor
+
+    @property
+    def censor(self) -> str:
+        """The censor in words, without the recipe."""
         if self.measure is None:
             return "uncensored, by class" if self.mode == "conditional" else "uncensored"
         words = [self.measure, self.mode, f"{self.strength:.4g}"]
@@ -58,7 +68,8 @@ class Setting:
     @property
     def baseline(self) -> Setting:
         """The uncensored setting with the same batches: what a censor is compared with."""
-        return BASELINE_BY_CLASS if self.mode == "conditional" else BASELINE
+        one = BASELINE_BY_CLASS if self.mode == "conditional" else BASELINE
+        return replace(one, recipe=self.recipe)
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -67,31 +78,30 @@ class Setting:
             "mode": self.mode,
             "strength": self.strength,
             "options": dict(self.options),
+            # Left out where it is empty, so that the trials of the paper's procedure keep their id.
+            **({"recipe": dict(self.recipe.options)} if self.recipe else {}),
         }
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
         """Make a setting from what `to_json` gave."""
         options = tuple(sorted(given["options"].items()))
-        return cls(given["measure"], given["mode"], float(given["strength"]), options)
+        recipe = Recipe.of(**given.get("recipe", {}))
+        return cls(given["measure"], given["mode"], float(given["strength"]), options, recipe)
 
-    def classifier_options(self) -> dict[str, Any]:
-        """Options of `CensoredClassifier` that this setting stands for."""
-        if self.measure is None:
-            return {"measure": None, "mode": self.mode}
-        return {
-            "measure": self.measure,
-            "mode": self.mode,
-            "strength": self.strength,
-            "measure_options": dict(self.options) or None,
-        }
+    def classifier_options(self, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Options of `CensoredClassifier` that this setting stands for, over those of a run."""
+        chosen = self.recipe.applied(options or {}) | {"measure": self.measure, "mode": self.mode}
+        if self.measure is not None:
+            chosen |= {"strength": self.strength, "measure_options": dict(self.options) or None}
+        return chosen
 
     def params(self) -> dict[str, Any]:
         """Flat values for dashboards."""
         if self.measure is None:
-            return {"measure": str(self)}
+            return {"measure": self.censor} | dict(self.recipe.options)
         named = {"measure": self.measure, "mode": self.mode, "strength": self.strength}
-        return named | dict(self.options)
+        return named | dict(self.options) | dict(self.recipe.options)
 
 
 BASELINE = Setting(None)

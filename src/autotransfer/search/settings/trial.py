@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from autotransfer.search.settings.setting import Setting
+
+if TYPE_CHECKING:
+    from autotransfer.data.problem import Problem
+    from autotransfer.data.splits import Fold
 
 PROTOCOL = 3
 """Raised when the same trial would give another result: old records are then not reused."""
@@ -27,6 +31,9 @@ class Trial:
         Number of the repetition.
     epochs : int
         Most epochs.
+    grouped : bool
+        Whether one group of people is held out, which validates and tests, and all others train;
+        otherwise one validates and the next one tests, as in the paper.
     """
 
     setting: Setting
@@ -34,10 +41,13 @@ class Trial:
     n_folds: int
     seed: int
     epochs: int
+    grouped: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
-        return {
+        # Not where it is False, so that the trials of the paper's procedure keep their id.
+        grouped = {"grouped": True} if self.grouped else {}
+        return grouped | {
             "setting": self.setting.to_json(),
             "fold": self.fold,
             "n_folds": self.n_folds,
@@ -49,7 +59,12 @@ class Trial:
     def from_json(cls, given: dict[str, Any]) -> Self:
         """Make a trial from what `to_json` gave."""
         rest = {name: int(given[name]) for name in ("fold", "n_folds", "seed", "epochs")}
-        return cls(Setting.from_json(given["setting"]), **rest)
+        return cls(Setting.from_json(given["setting"]), **rest, grouped=bool(given.get("grouped")))
+
+    def fold_of(self, problem: Problem) -> Fold:
+        """Find the fold that it is trained on."""
+        folds = problem.groups if self.grouped else problem.folds
+        return folds(self.n_folds)[self.fold]
 
     def id(self, problem: str) -> str:
         """Hash what defines the trial.

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import EngineError, RunStoppedError, join_some
+from autotransfer.errors import join_some
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
-from autotransfer.search.driver import TRIES, Driver, scores_of
+from autotransfer.search.driver import Driver, scores_of
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.options import RunOptions, describe, describe_crossval, plan_for
-from autotransfer.search.portrait import portrait
+from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import (
@@ -32,7 +30,6 @@ from autotransfer.search.settings.selection import (
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.tpe import BATCH, suggest
 from autotransfer.search.settings.trial import Trial, digest
-from autotransfer.search.tasks import refit
 
 
 class Procedure:
@@ -213,72 +210,20 @@ class Procedure:
         if key in recorded and self.folder.has_model(key):
             return
         self.progress.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
-        self.progress.stage("refit", 1, ())
-        result = self._submit_refit(trial)
-        self.progress.step()
-        self.folder.write_model(key, result.pop("files"))
+        (result,) = train_on_everybody([trial], self.start, self.driver, self.progress)
+        self.folder.write_model(key, [result.pop("files")])
         if key not in recorded:
             self.ledger.record(
                 Entry(key, "refit", "done", trial.to_json(), result, params=trial.setting.params())
             )
 
-    def _submit_refit(self, trial: Trial) -> dict[str, Any]:
-        for attempt in range(TRIES):
-            engine, handle = self.start()
-            future = engine.submit(refit, handle, trial)
-            try:
-                result: dict[str, Any] = self.driver.result(future)
-                return result
-            except EngineError as error:
-                if attempt + 1 == TRIES:
-                    raise
-                self.progress.retry(trial, error, attempt + 1)
-        raise AssertionError
-
     def portraits(self, choice: Choice, plan: Plan) -> None:
         """Put portraits on record of the baseline, of the choice, and of its placebo."""
-        if not self._with_portraits:
-            return
-        settings = [(choice.setting.baseline, False)]
-        if choice.censors:
-            settings += [(choice.setting, False), (choice.setting, True)]
-        known = self.ledger.ids("portrait")
-        missing = []
-        for setting, placebo in settings:
-            trial = Trial(setting, 0, plan.n_folds, 0, plan.epochs)
-            key = digest(
-                ["portrait", self.problem_hash, trial.to_json(), placebo, choice.setting.mode]
+        if self._with_portraits:
+            trial = Trial(choice.setting, 0, plan.n_folds, 0, plan.epochs)
+            record_portraits(
+                trial, self.problem_hash, self.ledger, self.start, self.driver, self.progress
             )
-            if key not in known:
-                missing.append((key, trial, placebo))
-        if not missing:
-            return
-        self.progress.stage("portrait", len(missing), ())
-        engine, handle = self.start()
-        futures = [
-            engine.submit(portrait, handle, trial, placebo, choice.setting.mode)
-            for _, trial, placebo in missing
-        ]
-        for future, (key, trial, placebo) in zip(futures, missing, strict=True):
-            what: dict[str, Any] = {
-                "id": key,
-                "stage": "portrait",
-                "definition": trial.to_json() | {"placebo": placebo},
-                "params": trial.setting.params(),
-            }
-            try:
-                result = self.driver.result(future)
-                curves = result.pop("curves")
-                entry = Entry(state="done", result=result, curves=curves, **what)
-            except RunStoppedError:
-                raise
-            except Exception as error:
-                # The choice and the model stand without it; the report says that it is missing.
-                self.progress.say(f"No portrait of {trial.setting}: {error}")
-                text = "".join(traceback.format_exception(error))
-                entry = Entry(state="failed", result={}, error=text, **what)
-            self.ledger.record(entry)
-            self.progress.step()
 
     def _typical_epoch(self, setting: Setting) -> int:
         """Median over folds of the epoch whose weights were kept."""

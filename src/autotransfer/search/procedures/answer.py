@@ -1,0 +1,177 @@
+"""The best answer from all that was tried: one setting, or the mean of several networks.
+
+Pure: scores and predictions in, an answer out. Made again without a person, it gives the answer by
+which that person may be scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from autotransfer.search.settings.comparison import LEVEL, credible_gain, differences
+from autotransfer.search.settings.selection import Rule, TrialScores, best_by, by_subject
+from autotransfer.search.settings.setting import Setting
+
+Floats = npt.NDArray[np.float64]
+Scores = Mapping[str, float]
+
+MOST_MEMBERS = 5
+"""Networks of an ensemble at most: prediction takes as many times as long."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A network of an answer: a setting, trained with a seed."""
+
+    setting: Setting
+    seed: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run would give now.
+
+    Parameters
+    ----------
+    setting : Setting
+        The chosen one.
+    members : tuple of Member
+        Networks whose probabilities are averaged; one, unless several are credibly better.
+    scores : mapping of str to float
+        Balanced accuracy of each person by these members, held out.
+    nested : mapping of str to float
+        The same by the answer that is given without that person's scores.
+    """
+
+    setting: Setting
+    members: tuple[Member, ...]
+    scores: Scores
+    nested: Scores = field(default_factory=dict)
+
+
+class Tried:
+    """All that was tried on every person: settings with their seeds.
+
+    Parameters
+    ----------
+    scores : iterable of TrialScores
+        Held-out scores; what does not cover every fold, or failed on one, is left out.
+    n_folds : int
+        Folds that cover everybody.
+    score : callable
+        Members -> balanced accuracy of each person by the mean of their probabilities; None where
+        the predictions are not at hand.
+    """
+
+    def __init__(
+        self,
+        scores: Iterable[TrialScores],
+        n_folds: int,
+        score: Callable[[tuple[Member, ...]], Scores | None],
+    ) -> None:
+        trials: dict[Setting, dict[int, list[TrialScores]]] = {}
+        for one in scores:
+            trials.setdefault(one.setting, {}).setdefault(one.seed, []).append(one)
+        self.by_seed: dict[Setting, dict[int, Scores]] = {}
+        for setting, seeds in trials.items():
+            whole = {
+                seed: by_subject(mine, "validation")
+                for seed, mine in sorted(seeds.items())
+                if len(mine) == n_folds and not any(one.error for one in mine)
+            }
+            if 0 in whole:
+                self.by_seed[setting] = whole
+        self._score = score
+        self._cache: dict[tuple[Member, ...], Scores | None] = {}
+
+    def alone(self, setting: Setting, seeds: Iterable[int] | None = None) -> Scores:
+        """Score of each person by one network of a setting, the mean over its seeds."""
+        mine = self.by_seed[setting]
+        chosen = [mine[seed] for seed in (mine if seeds is None else seeds)]
+        return {p: float(np.mean([one[p] for one in chosen])) for p in sorted(chosen[0])}
+
+    def gains(self, new: Setting, old: Setting, without: str | None = None) -> Floats:
+        """Paired gains of people, over the seeds that both settings have."""
+        seeds = sorted(set(self.by_seed[new]) & set(self.by_seed[old]))
+        return differences(self.alone(new, seeds), self.alone(old, seeds), without)
+
+    def together(self, members: tuple[Member, ...]) -> Scores | None:
+        """Score of each person by the mean probability of some members."""
+        if members not in self._cache:
+            self._cache[members] = self._score(members)
+        return self._cache[members]
+
+
+def best_setting(tried: Tried, rule: Rule, without: str | None = None) -> Setting:
+    """Choose a setting by a rule.
+
+    Settings stand in the order in which they were tried, simple ones first: the default recipe,
+    other recipes, censors. A rule with a level walks through them and goes over to what is credibly
+    better, over the seeds that both have.
+    """
+    if rule.level is None:
+        return best_by(rule, {s: tried.alone(s, [0]) for s in tried.by_seed}, without)
+    settings = iter(tried.by_seed)
+    best = next(settings)
+    for setting in settings:
+        if credible_gain(tried.gains(setting, best, without), rule.level) > 0:
+            best = setting
+    return best
+
+
+def answer(
+    tried: Tried, rule: Rule, most: int = MOST_MEMBERS, without: str | None = None
+) -> Answer:
+    """Choose a setting, then the networks whose mean is credibly better than one alone.
+
+    Parameters
+    ----------
+    tried : Tried
+        All that was tried.
+    rule : Rule
+        How to choose.
+    most : int
+        Members at most.
+    without : str, optional
+        A person whose scores take no part in it.
+    """
+    setting = best_setting(tried, rule, without)
+    members: tuple[Member, ...] = (Member(setting, 0),)
+    scores = tried.alone(setting)
+    for wider in _wider(tried, setting, most, without):
+        together = tried.together(wider)
+        if together is None:
+            continue
+        if credible_gain(differences(together, scores, without), rule.level or LEVEL) > 0:
+            members, scores = wider, together
+    return Answer(setting, members, scores)
+
+
+def _wider(
+    tried: Tried, setting: Setting, most: int, without: str | None
+) -> Iterable[tuple[Member, ...]]:
+    """Ensembles in the order of their size: seeds of the setting, then the next best settings."""
+    seeds = [Member(setting, seed) for seed in tried.by_seed[setting]]
+    for size in range(2, min(len(seeds), most) + 1):
+        yield tuple(seeds[:size])
+
+    def mean(other: Setting) -> float:
+        scores = tried.alone(other)
+        return float(np.mean([scores[person] for person in scores if person != without]))
+
+    others = sorted((s for s in tried.by_seed if s != setting), key=mean, reverse=True)
+    for n in range(1, most - len(seeds) + 1):
+        if n <= len(others):
+            yield (*seeds, *(Member(other, 0) for other in others[:n]))
+
+
+def nested_answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS) -> Answer:
+    """Give the answer, and each person's score by the answer that is given without them."""
+    final = answer(tried, rule, most)
+    people = sorted(final.scores) if len(final.scores) > 2 else []
+    nested = {p: answer(tried, rule, most, without=p).scores[p] for p in people}
+    return Answer(final.setting, final.members, final.scores, nested)

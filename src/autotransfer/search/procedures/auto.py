@@ -1,0 +1,467 @@
+"""The hands-off procedure: first a good network, then what can be added to it, at any time a model.
+
+Stages, all on record: the default recipe on groups of people (the first answer), other recipes, the
+paper's censors at the best recipe, further seeds, and the answer: one network or the mean of a few,
+trained on everybody. A stage ends when all of it is tried or when the time that is left is needed
+for what must follow.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autotransfer.errors import BudgetError
+from autotransfer.search.driver import Driver, scores_of
+from autotransfer.search.engines.base import Engine, Handle
+from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.options import RunOptions
+from autotransfer.search.procedures.answer import Answer, Member, Tried, best_setting, nested_answer
+from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.run_folder import RunFolder
+from autotransfer.search.settings.comparison import credible_gain
+from autotransfer.search.settings.selection import TrialScores, lookup_rule
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.trial import Trial, digest
+from autotransfer.search.shared import Shared
+from autotransfer.search.tasks import cost, scores
+from autotransfer.text import duration
+from autotransfer.training.options import TrainingOptions
+
+STAGES = ("first", "recipe", "censor", "confirm")
+"""Stages that train and score on held-out people, in their order."""
+
+FIRST_SHARE = 0.12
+"""Share of a budget for the first answer: with more there are more groups, larger ones train."""
+
+SEEDS = 3
+"""Seeds of the choice, if there is time: each is a network of the ensemble."""
+
+FINALISTS = 2
+"""Settings that get further seeds."""
+
+SLACK = 0.04
+"""Share of a budget that is kept for what nobody foresees."""
+
+PROBING = 20.0
+"""Seconds that a portrait of the latent takes beside its training."""
+
+CALIBRATION_STEPS = 24
+
+
+@dataclass(frozen=True)
+class AutoPlan:
+    """What a run decides before its first training.
+
+    Parameters
+    ----------
+    n_folds : int
+        Groups of people: each is held out once.
+    seconds : float
+        What a training of the default recipe takes, measured; 0 without a budget.
+    spent : float
+        What it took to find out.
+    """
+
+    n_folds: int
+    seconds: float = 0.0
+    spent: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run so far.
+
+    Parameters
+    ----------
+    answer : Answer
+        The choice and its members, with scores.
+    tried : tuple of TrialScores
+        Everything on record.
+    plan : AutoPlan
+        Groups of people.
+    rule : str
+        By which the choice was made.
+    missed : tuple of str
+        What was not tried for want of time, in words.
+    complete : bool
+        Whether the run has come to its end.
+    """
+
+    answer: Answer
+    tried: tuple[TrialScores, ...]
+    plan: AutoPlan
+    rule: str
+    missed: tuple[str, ...]
+    complete: bool
+
+
+class Clock:
+    """Time that is left of a budget.
+
+    Parameters
+    ----------
+    budget : float or None
+        Seconds; None for a run without one.
+    spent : float
+        What earlier calls have used of it.
+    """
+
+    def __init__(self, budget: float | None, spent: float = 0.0) -> None:
+        self.budget = budget
+        self._end = math.inf if budget is None else time.monotonic() + budget - spent
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._end - time.monotonic()
+
+
+class AutoProcedure:
+    """One run.
+
+    Parameters
+    ----------
+    options : RunOptions
+        What to do.
+    shared : Shared
+        What all trials share.
+    folder : RunFolder
+        Where.
+    ledger : Ledger
+        Open for writing.
+    start : callable
+        Starts the engine: () -> (engine, handle of the problem). Not called if all is on record.
+    progress : RunProgress
+        Tells a person.
+    driver : Driver
+        Runs trials.
+    publish : callable
+        Is handed an `Outcome` whenever there is a better answer, with its model written.
+    portraits : bool
+        Whether time is kept for portraits of the latents.
+    """
+
+    def __init__(
+        self,
+        options: RunOptions,
+        shared: Shared,
+        folder: RunFolder,
+        ledger: Ledger,
+        start: Callable[[], tuple[Engine, Handle]],
+        progress: RunProgress,
+        driver: Driver,
+        publish: Callable[[Outcome], None],
+        portraits: bool = True,
+    ) -> None:
+        assert options.recipes is not None
+        self.options, self.shared, self.folder, self.ledger = options, shared, folder, ledger
+        self.start, self.progress, self.driver, self.publish = start, progress, driver, publish
+        self.recipes, self.problem, self._portraits = options.recipes, shared.problem, portraits
+        self.rule = lookup_rule(options.rule)
+        self._missed: list[str] = []
+        self.clock = Clock(options.budget, self._spent_before())
+
+    def run(self) -> Outcome:
+        """Do all of it; what is on record is not done again."""
+        plan = self.plan()
+        first = Setting(None, recipe=self.recipes.default)
+        self.driver.run("first", self._trials(first, plan))
+        self._tell("first answer", plan)
+        self.publish(self._answer(plan, complete=False))
+        self._try_recipes(plan)
+        self._tell("recipes", plan)
+        self._try_censors(plan)
+        self._confirm(plan)
+        self._tell("seeds", plan)
+        outcome = self._answer(plan, complete=True)
+        if self._portraits:
+            trial = self._trials(outcome.answer.setting, plan)[0]
+            record_portraits(
+                trial, self.shared.hash, self.ledger, self.start, self.driver, self.progress
+            )
+        self.publish(outcome)
+        return outcome
+
+    # What it costs.
+
+    def plan(self) -> AutoPlan:
+        """Take the plan on record, or decide on how many groups the budget carries."""
+        known = self.ledger.plan("auto")
+        if known is not None:
+            return AutoPlan(**known)
+        options = self.options
+        people = len(np.unique(self.problem.subject))
+        if options.budget is None or options.n_folds_given:
+            plan = AutoPlan(options.n_folds if options.n_folds_given else min(people, 10))
+        else:
+            plan = self._fit_groups(people, options.budget)
+        self.ledger.write_plan("auto", vars(plan))
+        return plan
+
+    def _fit_groups(self, people: int, budget: float) -> AutoPlan:
+        began = time.monotonic()
+        engine, handle = self.start()
+        least = min(3, people)
+        setting = Setting(None, recipe=self.recipes.default)
+        # With one more for every worker first: it imports torch, which is no part of a trial.
+        trial = Trial(setting, 0, least, 0, self._epochs(setting, least), grouped=True)
+        self.progress.stage("cost", 1, ())
+        for warm in [engine.submit(cost, handle, trial, 2) for _ in range(engine.n_workers)]:
+            self.driver.result(warm)
+        futures = [
+            engine.submit(cost, handle, trial, CALIBRATION_STEPS) for _ in range(engine.n_workers)
+        ]
+        measured = [self.driver.result(future) for future in futures]
+        self.progress.step()
+        one = max(m["fixed"] + m["epoch"] * trial.epochs for m in measured)
+        spent = time.monotonic() - began
+
+        def seconds(n: int) -> float:
+            # The same number of steps, whoever trains: only what is done once grows with people.
+            return one * n / engine.n_workers
+
+        if seconds(least) + 2 * one > budget - spent:
+            raise BudgetError(
+                f"A budget of {duration(budget)} is too short for these data: the first answer "
+                f"({least} trainings of the default recipe and one on everybody) takes about "
+                f"{duration(seconds(least) + 2 * one + spent)} with {engine.n_workers} worker(s). "
+                "Give more time or workers."
+            )
+        share = FIRST_SHARE * budget
+        fitting = [n for n in range(least, min(people, 20) + 1) if seconds(n) <= share]
+        return AutoPlan(fitting[-1] if fitting else least, one, spent)
+
+    def _epochs(self, setting: Setting, n_folds: int) -> int:
+        """Epochs that make the steps of a recipe with so many groups."""
+        least = min(len(fold.train) for fold in self.problem.groups(n_folds))
+        return self._training(setting).epochs(least)
+
+    def _training(self, setting: Setting) -> TrainingOptions:
+        """Options of a training without its censor."""
+        common = self.options.training
+        return replace(common, **setting.recipe.applied(vars(common)))
+
+    @property
+    def _workers(self) -> int:
+        return self.start()[0].n_workers
+
+    def _spent_before(self) -> float:
+        """Seconds that are on record."""
+        entries = [e for stage in self.ledger.stages() for e in self.ledger.entries(stage)]
+        return sum(e.result.get("seconds", 0.0) for e in entries) / self.options.n_jobs
+
+    def _seconds(self, setting: Setting, plan: AutoPlan) -> float:
+        """Seconds of a training: what it took before, else what the recipe lets expect."""
+        mine, default = [], []
+        for entry in self._entries():
+            if entry.state == "done":
+                if entry.trial.setting == setting:
+                    mine.append(entry.result["seconds"])
+                if entry.trial.setting.recipe == self.recipes.default:
+                    default.append(entry.result["seconds"])
+        if mine:
+            return float(np.mean(mine))
+        base = float(np.mean(default)) if default else plan.seconds
+        censor = 1.0 if setting.measure is None else 1.5
+        return base * censor * self.recipes.cost(setting.recipe)
+
+    def _reserve(self, plan: AutoPlan, seeds: bool) -> float:
+        """Seconds that what must follow takes: further seeds, refits, portraits."""
+        if self.clock.budget is None:
+            return 0.0
+        one = self._seconds(self._incumbent(plan), plan)
+        whole = one * plan.n_folds / (plan.n_folds - 1)
+        refits = math.ceil(SEEDS / self._workers) * whole
+        portraits = one + min(PROBING, 2 * one) if self._portraits else 0.0
+        more = (SEEDS - 1) * plan.n_folds * one / self._workers if seeds else 0.0
+        return refits + portraits + more + SLACK * self.clock.budget
+
+    def _fits(self, trials: Sequence[Trial], plan: AutoPlan, seeds: bool = True) -> bool:
+        """Whether there is time for some trials and for what must follow."""
+        known = {entry.id for entry in self._entries()}
+        missing = [t for t in trials if t.id(self.shared.hash) not in known]
+        if not missing or self.clock.budget is None:
+            return True
+        work = sum(self._seconds(trial.setting, plan) for trial in missing) / self._workers
+        return work + self._reserve(plan, seeds) <= self.clock.left
+
+    # Stages.
+
+    def _try_recipes(self, plan: AutoPlan) -> None:
+        """Change one thing after the other in the best recipe so far, the most promising first."""
+        queue = sorted(self.recipes.dimensions, key=lambda d: -d.gain / sum(d.cost or (1.0,)))
+        if self._still_falling(self._incumbent(plan)):
+            # Nothing can be compared fairly that is not trained to its end.
+            queue.sort(key=lambda d: d.name != "steps")
+        for dimension in queue:
+            best = self._incumbent(plan)
+            rivals = [
+                replace(best, recipe=recipe)
+                for recipe in self.recipes.neighbours(best.recipe, dimension.name)
+            ]
+            self._race("recipe", rivals, plan, keep=1, what=dimension.name)
+
+    def _try_censors(self, plan: AutoPlan) -> None:
+        """Add the paper's censors to the best recipe, each measure in each mode."""
+        best = self._incumbent(plan)
+        settings = self.options.space.spread(self.options.least, self.options.seed)
+        rivals = []
+        for setting in settings:
+            recipe = best.recipe
+            if setting.mode == "conditional":
+                # As many trials of a person as the measure needs in each class.
+                free = {"subjects_per_batch": None, "trials_per_subject": None}
+                recipe = recipe.with_options(free)
+            rivals.append(replace(setting, recipe=recipe))
+        baselines = dict.fromkeys(r.baseline for r in rivals if r.baseline != best)
+        self._race("censor", [*baselines, *rivals], plan, keep=FINALISTS, what="censors")
+
+    def _race(
+        self, stage: str, rivals: Sequence[Setting], plan: AutoPlan, keep: int, what: str
+    ) -> None:
+        """Try rivals of the best on half of the groups, and those who gain there on the others."""
+        if not rivals:
+            return
+        best = self._incumbent(plan)
+        half = math.ceil(plan.n_folds / 2)
+        heat = [trial for rival in rivals for trial in self._trials(rival, plan)[:half]]
+        if not self._fits(heat, plan):
+            self._missed.append(f"{what}: {len(rivals)} settings")
+            return
+        self.driver.run(stage, heat)
+        seen = self._scores()
+        gains = {rival: _mean_gain(seen, rival, best, half) for rival in rivals}
+        ahead = [r for r in rivals if gains[r] is not None and gains[r] > 0]  # type: ignore[operator]
+        ahead.sort(key=lambda r: -(gains[r] or 0.0))
+        for rival in ahead[:keep]:
+            trials = self._trials(rival, plan)
+            if not self._fits(trials, plan):
+                self._missed.append(f"{what}: {rival} on all groups")
+                continue
+            self.driver.run(stage, trials)
+
+    def _confirm(self, plan: AutoPlan) -> None:
+        """Train the best, and who may be as good, with further seeds."""
+        tried = self._tried(plan)
+        best = best_setting(tried, self.rule)
+        rivals = [
+            s for s in tried.by_seed if s != best and credible_gain(tried.gains(best, s)) <= 0
+        ]
+        rivals.sort(key=lambda s: -float(np.mean(list(tried.alone(s).values()))))
+        for seed in range(1, SEEDS):
+            for setting in [best, *rivals[: FINALISTS - 1]]:
+                trials = self._trials(setting, plan, seed)
+                if not self._fits(trials, plan, seeds=False):
+                    self._missed.append(f"seed {seed + 1} of {setting}")
+                    continue
+                self.driver.run("confirm", trials)
+
+    # What is known.
+
+    def _trials(self, setting: Setting, plan: AutoPlan, seed: int = 0) -> list[Trial]:
+        epochs = self._epochs(setting, plan.n_folds)
+        return [
+            Trial(setting, fold, plan.n_folds, seed, epochs, grouped=True)
+            for fold in range(plan.n_folds)
+        ]
+
+    def _entries(self) -> list[Entry]:
+        return [entry for stage in STAGES for entry in self.ledger.entries(stage)]
+
+    def _scores(self) -> list[TrialScores]:
+        return [scores_of(entry) for entry in self._entries()]
+
+    def _tried(self, plan: AutoPlan) -> Tried:
+        return Tried(self._scores(), plan.n_folds, lambda members: self._together(members, plan))
+
+    def _incumbent(self, plan: AutoPlan) -> Setting:
+        """Find the best setting so far."""
+        tried = self._tried(plan)
+        if not tried.by_seed:
+            return Setting(None, recipe=self.recipes.default)
+        return best_setting(tried, self.rule)
+
+    def _still_falling(self, setting: Setting) -> bool:
+        mine = [e for e in self._entries() if e.state == "done" and e.trial.setting == setting]
+        return 2 * sum(e.result["still_falling"] for e in mine) > len(mine)
+
+    def _together(self, members: Sequence[Member], plan: AutoPlan) -> dict[str, float] | None:
+        """Score everybody by the mean probability of some members; None if a file is missing."""
+        n_classes = len(self.problem.classes)
+        mean = np.zeros((len(self.problem.codes), n_classes))
+        for member in members:
+            for trial in self._trials(member.setting, plan, member.seed):
+                held_out = trial.fold_of(self.problem).validation
+                shape = len(held_out), n_classes
+                found = self.folder.read_predictions(trial.id(self.shared.hash), shape)
+                if found is None:
+                    return None
+                mean[held_out] += found
+        everybody = np.arange(len(mean))
+        people: dict[str, float] = scores(self.problem, everybody, mean.argmax(1))["subjects"]
+        return people
+
+    # Answers.
+
+    def _answer(self, plan: AutoPlan, complete: bool) -> Outcome:
+        """Choose from what is on record, and train the choice on everybody."""
+        answer = nested_answer(self._tried(plan), self.rule)
+        self._refit(answer, plan)
+        scores = tuple(self._scores())
+        rule = self.options.rule
+        return Outcome(answer, scores, plan, rule, tuple(self._missed), complete)
+
+    def _refit(self, answer: Answer, plan: AutoPlan) -> None:
+        """Train the members on everybody and write the model folder, unless it is there."""
+        n = len(self.problem.codes)
+        trials = [
+            Trial(m.setting, 0, plan.n_folds, m.seed, self._training(m.setting).epochs(n), True)
+            for m in answer.members
+        ]
+        keys = [digest(["refit", self.shared.hash, trial.to_json()]) for trial in trials]
+        key = keys[0] if len(keys) == 1 else digest(keys)
+        if self.folder.has_model(key):
+            return
+        several = f", {len(trials)} networks whose mean is the answer" if len(trials) > 1 else ""
+        self.progress.say(f"training {answer.setting} on everybody{several}")
+        results = train_on_everybody(trials, self.start, self.driver, self.progress)
+        self.folder.write_model(key, [result.pop("files") for result in results])
+        recorded = self.ledger.ids("refit")
+        for one, trial, result in zip(keys, trials, results, strict=True):
+            if one not in recorded:
+                what = trial.to_json()
+                self.ledger.record(
+                    Entry(one, "refit", "done", what, result, params=trial.setting.params())
+                )
+
+    def _tell(self, what: str, plan: AutoPlan) -> None:
+        """Say in one line how far it is."""
+        tried = self._tried(plan)
+        best = best_setting(tried, self.rule)
+        values = list(tried.alone(best).values())
+        left = f", {duration(max(self.clock.left, 0.0))} left" if self.clock.budget else ""
+        self.progress.say(
+            f"{what}: balanced accuracy {np.mean(values):.3f} of people held out, by {best}{left}"
+        )
+
+
+def _mean_gain(
+    seen: Sequence[TrialScores], new: Setting, old: Setting, n_folds: int
+) -> float | None:
+    """Mean gain of people on the first groups; None where the new one failed."""
+    people: dict[Setting, dict[str, float]] = {new: {}, old: {}}
+    for one in seen:
+        if one.setting in people and one.seed == 0 and one.fold < n_folds:
+            if one.setting == new and (one.error or one.small_cells):
+                return None
+            people[one.setting] |= one.validation
+    both = sorted(people[new].keys() & people[old].keys())
+    if not both:
+        return None
+    return float(np.mean([people[new][p] - people[old][p] for p in both]))

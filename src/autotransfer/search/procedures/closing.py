@@ -1,0 +1,110 @@
+"""What every run does at its end: train the choice on everybody, look at its latents."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from autotransfer.errors import EngineError, RunStoppedError
+from autotransfer.search.driver import TRIES, Driver
+from autotransfer.search.engines.base import Engine, Handle
+from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.portrait import portrait
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.trial import Trial, digest
+from autotransfer.search.tasks import refit
+
+Start = Callable[[], tuple[Engine, Handle]]
+
+
+def train_on_everybody(
+    trials: Sequence[Trial], start: Start, driver: Driver, progress: RunProgress
+) -> list[dict[str, Any]]:
+    """Train settings on all subjects; gives what `refit` gives, in the order of the trials."""
+    progress.stage("refit", len(trials), ())
+    engine, handle = start()
+    futures = [engine.submit(refit, handle, trial) for trial in trials]
+    results = []
+    for future, trial in zip(futures, trials, strict=True):
+        results.append(_result(future, trial, start, driver, progress))
+        progress.step()
+    return results
+
+
+def _result(
+    future: Future[Any], trial: Trial, start: Start, driver: Driver, progress: RunProgress
+) -> dict[str, Any]:
+    """Wait for a refit; one whose worker died is trained again."""
+    for attempt in range(TRIES):
+        try:
+            result: dict[str, Any] = driver.result(future)
+            return result
+        except EngineError as error:
+            if attempt + 1 == TRIES:
+                raise
+            progress.retry(trial, error, attempt + 1)
+            engine, handle = start()
+            future = engine.submit(refit, handle, trial)
+    raise AssertionError
+
+
+def record_portraits(
+    trial: Trial,
+    problem_hash: str,
+    ledger: Ledger,
+    start: Start,
+    driver: Driver,
+    progress: RunProgress,
+) -> None:
+    """Put portraits on record of the baseline of a setting, of itself, and of its placebo.
+
+    Parameters
+    ----------
+    trial : Trial
+        Of the choice.
+    problem_hash : str
+        Hash of the data and of the options that all trials share.
+    ledger, start, driver, progress
+        Of the run.
+    """
+    choice = trial.setting
+    settings = [(choice.baseline, False)]
+    if choice.measure is not None:
+        settings += [(choice, False), (choice, True)]
+    known = ledger.ids("portrait")
+    missing = []
+    for setting, placebo in settings:
+        one = replace(trial, setting=setting)
+        key = digest(["portrait", problem_hash, one.to_json(), placebo, choice.mode])
+        if key not in known:
+            missing.append((key, one, placebo))
+    if not missing:
+        return
+    progress.stage("portrait", len(missing), ())
+    engine, handle = start()
+    futures = [
+        engine.submit(portrait, handle, one, placebo, choice.mode) for _, one, placebo in missing
+    ]
+    for future, (key, one, placebo) in zip(futures, missing, strict=True):
+        what: dict[str, Any] = {
+            "id": key,
+            "stage": "portrait",
+            "definition": one.to_json() | {"placebo": placebo},
+            "params": one.setting.params(),
+        }
+        try:
+            result = driver.result(future)
+            curves = result.pop("curves")
+            entry = Entry(state="done", result=result, curves=curves, **what)
+        except RunStoppedError:
+            raise
+        except Exception as error:
+            # The choice and the model stand without it; the report says that it is missing.
+            progress.say(f"No portrait of {one.setting}: {error}")
+            text = "".join(traceback.format_exception(error))
+            entry = Entry(state="failed", result={}, error=text, **what)
+        ledger.record(entry)
+        progress.step()

@@ -1,0 +1,148 @@
+"""A recipe: everything of a training but the censor. And spaces of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from autotransfer.errors import SettingError, join_some
+
+OF_THE_ENCODER = ("kernel_seconds", "kernel_length", "F1", "drop_prob")
+"""Options of a recipe that are options of the encoder."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Options of `CensoredClassifier`, and of its encoder, that differ from those of the run.
+
+    Parameters
+    ----------
+    options : tuple of (str, value)
+        Sorted by name; values are those that JSON has.
+
+    Examples
+    --------
+    >>> recipe = Recipe.of(normalise="trial", F1=16)
+    >>> str(recipe)
+    'F1=16 normalise=trial'
+    >>> recipe.applied({"normalise": "channel", "encoder_options": None})
+    {'normalise': 'trial', 'encoder_options': {'F1': 16}}
+    """
+
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, **options: Any) -> Self:
+        """Make a recipe from options by name."""
+        return cls(tuple(sorted(options.items())))
+
+    def __str__(self) -> str:
+        return " ".join(
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in self.options
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.options)
+
+    def with_options(self, options: Mapping[str, Any]) -> Recipe:
+        """Give the same recipe with some options changed."""
+        return Recipe.of(**dict(self.options) | dict(options))
+
+    def applied(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Put the recipe's options in the place of those of the run."""
+        own = dict(self.options)
+        encoder = {name: own.pop(name) for name in OF_THE_ENCODER if name in own}
+        if encoder:
+            own["encoder_options"] = {**(options.get("encoder_options") or {}), **encoder}
+        return {**options, **own}
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Something of a recipe that can be changed, with the values to try.
+
+    Parameters
+    ----------
+    name : str
+        What it is, in a word.
+    values : tuple of dict
+        Options of a recipe; the first is that of the default recipe.
+    gain : float
+        Balanced accuracy that the best value was worth on our recordings, about
+        (docs/evidence.md): the order in which dimensions are tried.
+    cost : tuple of float
+        How long a training takes with each value, the first being 1.
+    """
+
+    name: str
+    values: tuple[Mapping[str, Any], ...]
+    gain: float
+    cost: tuple[float, ...] = ()
+
+    def cost_of(self, value: Mapping[str, Any]) -> float:
+        """How many times as long as with the first value a training takes."""
+        return self.cost[self.values.index(value)] if self.cost else 1.0
+
+
+@dataclass(frozen=True)
+class RecipeSpace:
+    """Recipes to try: a default one, and what can be changed in it.
+
+    Parameters
+    ----------
+    dimensions : sequence of Dimension
+        In no particular order.
+
+    Examples
+    --------
+    >>> space = RecipeSpace([Dimension("filters", ({"F1": 8}, {"F1": 16}), 0.01, (1, 1.7))])
+    >>> [str(recipe) for recipe in space.neighbours(space.default, "filters")]
+    ['F1=16']
+    """
+
+    dimensions: Sequence[Dimension]
+
+    def __post_init__(self) -> None:
+        names = [dimension.name for dimension in self.dimensions]
+        empty = [dimension.name for dimension in self.dimensions if not dimension.values]
+        if len(set(names)) < len(names) or empty:
+            raise SettingError(
+                "The dimensions of a RecipeSpace have different names and at least one value each, "
+                f"which is not so for {join_some(empty or names)}."
+            )
+
+    @property
+    def default(self) -> Recipe:
+        """The recipe that is tried first."""
+        options: dict[str, Any] = {}
+        for dimension in self.dimensions:
+            options |= dimension.values[0]
+        return Recipe.of(**options)
+
+    def dimension(self, name: str) -> Dimension:
+        """Find a dimension by name."""
+        return next(d for d in self.dimensions if d.name == name)
+
+    def neighbours(self, recipe: Recipe, name: str) -> Iterator[Recipe]:
+        """Walk over the recipes that differ from one in one dimension."""
+        for value in self.dimension(name).values:
+            other = recipe.with_options(value)
+            if other != recipe:
+                yield other
+
+    def cost(self, recipe: Recipe) -> float:
+        """How many times as long as the default recipe's a training takes, about."""
+        chosen = dict(recipe.options)
+        factor = 1.0
+        for dimension in self.dimensions:
+            for value in dimension.values:
+                if all(chosen.get(k) == v for k, v in value.items()):
+                    factor *= dimension.cost_of(value)
+                    break
+        return factor
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold: dimension -> values."""
+        return {d.name: [dict(value) for value in d.values] for d in self.dimensions}

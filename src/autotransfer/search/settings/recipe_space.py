@@ -1,0 +1,89 @@
+"""The recipes that suit some data: what a search tries if nobody says anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autotransfer.data.info import emg_channels
+from autotransfer.data.problem import Problem
+from autotransfer.search.settings.recipe import Dimension, RecipeSpace
+from autotransfer.training.options import TrainingOptions
+
+STEPS, STEPS_EMG = (1000, 2000), (2000, 4000)
+"""Lengths of a training."""
+
+
+def recipe_space(
+    problem: Problem, options: TrainingOptions, fixed: Sequence[str] = (), signal: str | None = None
+) -> RecipeSpace:
+    """Make the recipes that suit the data.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data: sampling rate, length of a trial, channels, people.
+    options : TrainingOptions
+        Those of the run.
+    fixed : sequence of str
+        Options that the user has set, which are not searched.
+    signal : {"eeg", "emg"}, optional
+        The kind of signal; by default what channel names tell.
+    """
+    kept = {*fixed, *(options.encoder_options or {})}
+    if options.max_epochs is not None:
+        kept.add("n_steps")
+    channels = problem.info.channels
+    emg = signal == "emg" or (signal is None and bool(channels) and emg_channels(channels))
+    found = [
+        Dimension("normalisation", _values("normalise", _normalisers(emg, signal)), 0.03),
+        _batches(problem, emg),
+        Dimension("steps", _values("n_steps", STEPS_EMG if emg else STEPS), 0.01, (1.0, 2.0)),
+    ]
+    if options.encoder == "eegnet":
+        found += [
+            _kernels(problem, options, emg),
+            Dimension("filters", _values("F1", (8, 16)), 0.008, (1.0, 1.7)),
+            Dimension("dropout", _values("drop_prob", (0.25, 0.5)), 0.004),
+        ]
+    return RecipeSpace([d for d in found if not kept & {k for v in d.values for k in v}])
+
+
+def _values(name: str, values: Sequence[Any]) -> tuple[dict[str, Any], ...]:
+    return tuple({name: value} for value in values)
+
+
+def _normalisers(emg: bool, signal: str | None) -> tuple[str, ...]:
+    """Pattern of amplitude over channels is the signal of EMG, and noise of the skin in EEG."""
+    if emg:
+        return "train", "trial"
+    return ("channel", "trial") if signal == "eeg" else ("channel", "trial", "train")
+
+
+def _batches(problem: Problem, emg: bool) -> Dimension:
+    """Batches and the learning rate that goes with them."""
+    people = len(np.unique(problem.subject))
+    large = min(16, max(4, people - people // 4))
+    shapes = ((8, 8, 3e-3), (large, 8, 4e-3), (8, 8, 1e-3))
+    costs = (1.0, large / 8, 1.0)
+    if emg:
+        shapes = ((large, 16, 3e-3), (8, 8, 3e-3), (large, 16, 1e-3))
+        costs = (1.0, 0.4, 1.0)
+    names = ("subjects_per_batch", "trials_per_subject", "learning_rate")
+    values = tuple(dict(zip(names, shape, strict=True)) for shape in shapes)
+    return Dimension("batches", values, 0.02, costs)
+
+
+def _kernels(problem: Problem, options: TrainingOptions, emg: bool) -> Dimension:
+    """Lengths of the temporal filter, in seconds where the sampling rate is known."""
+    sfreq = problem.info.sfreq or options.sfreq
+    n_times = problem.X.shape[2]
+    if sfreq is None:
+        lengths = [n for n in (n_times // 4, n_times // 8, n_times // 2) if n > 1]
+        return Dimension("kernel", _values("kernel_length", lengths), 0.015)
+    window = n_times / sfreq
+    seconds = (0.16, 0.08, 0.32) if emg else (0.5, 0.25, 1.0)
+    short = [s for s in seconds if 2 / sfreq <= s <= window] or [window / 2]
+    return Dimension("kernel", _values("kernel_seconds", short), 0.015)
