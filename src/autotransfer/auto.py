@@ -248,7 +248,8 @@ class AutoTransfer(SignalEstimator):
         """Run the paper's procedure and write down what came of it."""
         choice, scores, plan = procedure.run()
         entries = [e for s in ("search", "crossval") for e in procedure.ledger.entries(s)]
-        self.choice_, self.plan_ = choice, plan
+        self.choice_: Any = choice
+        self.plan_: Any = plan
         self.candidates_ = results.candidate_table(choice, scores)
         self.trials_ = trial_table(entries)
         folds = problem.folds(plan.n_folds)
@@ -256,7 +257,7 @@ class AutoTransfer(SignalEstimator):
 
     def _auto(self, options: RunOptions, shared: Shared, parts: Any) -> dict[str, Any]:
         """Run the hands-off procedure; whenever there is a better answer it is written down."""
-        folder, ledger = parts[:2]
+        folder, ledger, start, show, driver = parts
         summary: dict[str, Any] = {}
 
         def publish(outcome: Outcome) -> None:
@@ -267,7 +268,9 @@ class AutoTransfer(SignalEstimator):
             summary.update(auto_results.summary(outcome, entries, shared.problem))
             self._write(folder, summary)
 
-        AutoProcedure(options, shared, *parts, publish, bool(self.portraits)).run()
+        AutoProcedure(
+            options, shared, folder, ledger, start, show, driver, publish, bool(self.portraits)
+        ).run()
         return summary
 
     def _write(self, folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def write_members(folder: Path, models: list[dict[str, bytes]]) -> None:
     atomic.write_json(folder / FILE, {"format": "autotransfer-ensemble", "members": names})
 
 
-def load_model(path: str | os.PathLike[str], encoder: Any = None) -> Any:
+def load_model(path: str | os.PathLike[str], encoder: Any = None) -> CensoredClassifier:
     """Load a model folder, of one network or of several."""
     path = Path(path)
     if not (path / FILE).exists():

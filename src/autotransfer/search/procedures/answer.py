@@ -78,7 +78,7 @@ class Tried:
             trials.setdefault(one.setting, {}).setdefault(one.seed, []).append(one)
         self.by_seed: dict[Setting, dict[int, Scores]] = {}
         for setting, seeds in trials.items():
-            whole = {
+            whole: dict[int, Scores] = {
                 seed: by_subject(mine, "validation")
                 for seed, mine in sorted(seeds.items())
                 if len(mine) == n_folds and not any(one.error for one in mine)

@@ -219,7 +219,7 @@ class AutoProcedure:
         ]
         measured = [self.driver.result(future) for future in futures]
         self.progress.step()
-        one = max(m["fixed"] + m["epoch"] * trial.epochs for m in measured)
+        one = max(float(m["fixed"] + m["epoch"] * trial.epochs) for m in measured)
         spent = time.monotonic() - began
 
         def seconds(n: int) -> float:
@@ -249,12 +249,13 @@ class AutoProcedure:
 
     @property
     def _workers(self) -> int:
-        return self.start()[0].n_workers
+        engine, _ = self.start()
+        return engine.n_workers
 
     def _spent_before(self) -> float:
         """Seconds that are on record."""
         entries = [e for stage in self.ledger.stages() for e in self.ledger.entries(stage)]
-        return sum(e.result.get("seconds", 0.0) for e in entries) / self.options.n_jobs
+        return float(sum(e.result.get("seconds", 0.0) for e in entries)) / self.options.n_jobs
 
     def _seconds(self, setting: Setting, plan: AutoPlan) -> float:
         """Seconds of a training: what it took before, else what the recipe lets expect."""
@@ -389,7 +390,7 @@ class AutoProcedure:
 
     def _still_falling(self, setting: Setting) -> bool:
         mine = [e for e in self._entries() if e.state == "done" and e.trial.setting == setting]
-        return 2 * sum(e.result["still_falling"] for e in mine) > len(mine)
+        return sum(bool(e.result["still_falling"]) for e in mine) > len(mine) / 2
 
     def _together(self, members: Sequence[Member], plan: AutoPlan) -> dict[str, float] | None:
         """Score everybody by the mean probability of some members; None if a file is missing."""

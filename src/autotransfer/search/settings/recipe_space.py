@@ -36,7 +36,7 @@ def recipe_space(
     if options.max_epochs is not None:
         kept.add("n_steps")
     channels = problem.info.channels
-    emg = signal == "emg" or (signal is None and bool(channels) and emg_channels(channels))
+    emg = signal == "emg" or (signal is None and bool(emg_channels(channels)))
     found = [
         Dimension("normalisation", _values("normalise", _normalisers(emg, signal)), 0.03),
         _batches(problem, emg),
