@@ -208,6 +208,7 @@ def test_so_does_the_default_encoder_with_the_default_batch(large):
     assert told["peak"] < LARGE.limit
 
 
+@pytest.mark.nightly
 def test_a_store_larger_than_its_memory(tmp_path):
     """What Python and torch take themselves is more than the signals may: it is not counted."""
     store = write(SMALL, tmp_path / "store")

@@ -20,8 +20,8 @@ from autotransfer.errors import (
     join_some,
 )
 
-VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6, "nV": 1e-9}
-"""Units between which signals are converted."""
+VOLTS = {"V": 10**9, "mV": 10**6, "uV": 10**3, "nV": 1}
+"""Units between which signals are converted, in nV: whole numbers, whose quotients are exact."""
 
 FAR = 30.0
 """Factor between amplitudes of two recordings from which the unit is in doubt. People, electrodes
