@@ -29,6 +29,7 @@ there = tempfile.TemporaryDirectory()
 run = Path(there.name) / "run"
 with ThreadPoolExecutor(1) as pool:
     at.AutoTransfer(
+        procedure="paper",
         out=run,
         classifier=at.CensoredClassifier(
             encoder_options={"F1": 4, "kernel_length": 16}, max_epochs=3, device="cpu"

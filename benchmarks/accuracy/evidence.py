@@ -55,6 +55,7 @@ def run(name: str, args: Any, chosen: Mapping[str, Any] | None) -> at.AutoTransf
     options = network_options(name, chosen, args.max_epochs)
     auto = at.AutoTransfer(
         args.budget,
+        procedure="paper",
         n_settings=args.settings,
         keep=args.keep,
         out=args.out / name,

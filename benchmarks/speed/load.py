@@ -64,6 +64,7 @@ def run(folder: Path, n_trials: int) -> dict[str, float]:
     # One candidate is tried on three more folds than the search had, as are two baselines.
     strengths = np.linspace(0.1, 1, n_trials - 7).round(6).tolist()
     auto = at.AutoTransfer(
+        procedure="paper",
         out=folder / "run",
         classifier=at.CensoredClassifier(max_epochs=1, device="cpu"),
         space=Space(["mmd"], ["marginal"], {"mmd": strengths}),
@@ -114,6 +115,7 @@ def people(folder: Path, n_people: int, each: int) -> dict[str, float]:
     write(folder / "store", n_people, each)
     start = time.perf_counter()
     auto = at.AutoTransfer(
+        procedure="paper",
         out=folder / "run",
         classifier=at.CensoredClassifier(max_epochs=1, device="cpu"),
         space=Space(["mmd"], ["marginal"], {"mmd": [0.3]}),

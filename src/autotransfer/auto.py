@@ -29,6 +29,7 @@ from autotransfer.search.options import RunOptions, run_definition, run_options_
 from autotransfer.search.procedures import auto_results
 from autotransfer.search.procedures.auto import STAGES, AutoProcedure, Outcome
 from autotransfer.search.procedures.paper import Procedure
+from autotransfer.search.procedures.plan import AutoPlan
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder, trial_table
 from autotransfer.search.settings.recipe import RecipeSpace
@@ -279,7 +280,7 @@ class AutoTransfer(SignalEstimator):
         folder.write_results(summary)
         return summary
 
-    def dry_run(self, X: Any, y: Any = None, subject: Any = None) -> Plan:
+    def dry_run(self, X: Any, y: Any = None, subject: Any = None) -> Plan | AutoPlan:
         """Say how many trials a run would be, how long it would take and in how much memory.
 
         A few training steps of every kind of setting are timed; no trial is run and nothing is

@@ -176,6 +176,7 @@ def test_random_numbers_of_a_run(monkeypatch, tmp_path):
     options |= {"trials_per_subject": 8, "encoder_options": {}}
     with ThreadPoolExecutor(1) as pool:
         auto = at.AutoTransfer(
+            procedure="paper",
             n_settings=1, keep=1, n_seeds=2, out=tmp_path, engine=pool, portraits=False,
             classifier=classifier_of(data, options),
         )  # fmt: skip

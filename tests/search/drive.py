@@ -21,6 +21,7 @@ def data():
 
 def auto(out, **options):
     given = {
+        "procedure": "paper",
         "out": out,
         "classifier": at.CensoredClassifier(max_epochs=3, device="cpu"),
         "space": SPACE,

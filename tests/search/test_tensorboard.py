@@ -28,6 +28,7 @@ def test_every_trial_of_a_run_is_written_once(tmp_path):
     log = tmp_path / "log"
     with ThreadPoolExecutor(1) as pool:
         auto = at.AutoTransfer(
+            procedure="paper",
             out=tmp_path / "run",
             classifier=at.CensoredClassifier(
                 encoder_options=tiny, max_epochs=2, device="cpu", log=log

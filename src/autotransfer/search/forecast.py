@@ -13,6 +13,8 @@ from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.options import RunOptions, describe, n_trials, plan_for
+from autotransfer.search.procedures.plan import AutoPlan, first_cost, fit_groups, fixed_groups
+from autotransfer.search.procedures.plan import describe as describe_auto
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
@@ -30,7 +32,7 @@ class Forecast:
     ----------
     budget : float or None
         Seconds it may take.
-    plan : Plan or None
+    plan : Plan, AutoPlan or None
         What would be done; None if nothing sensible fits the budget.
     trials : int
         Trials at most.
@@ -43,7 +45,7 @@ class Forecast:
     """
 
     budget: float | None
-    plan: Plan | None
+    plan: Plan | AutoPlan | None
     trials: int
     workers: int
     memory: int
@@ -81,6 +83,8 @@ def forecast(
         Budgets in seconds; None for a run without one.
     """
     began = time.monotonic()
+    if options.recipes is not None:
+        return _auto_forecast(shared, options, starter, progress, times)
     with progress, starter as start:
         engine, handle = start()
         costs = measure_costs(options, engine, handle, progress)
@@ -99,6 +103,39 @@ def forecast(
             continue
         words = describe(plan, options)
         forecasts.append(Forecast(budget, plan, n_trials(plan, options), workers, size, words))
+    return forecasts
+
+
+def _auto_forecast(
+    shared: Shared,
+    options: RunOptions,
+    starter: Starter,
+    progress: RunProgress,
+    times: Sequence[float | None],
+) -> list[Forecast]:
+    """Measure a training of the default recipe, and say what runs with it would be."""
+    began = time.monotonic()
+    with progress, starter as start:
+        engine, handle = start()
+        one = first_cost(options, shared.problem, engine, handle, progress)
+        workers = engine.n_workers
+    spent = time.monotonic() - began
+    size = memory(shared, workers)
+    forecasts = []
+    for budget in times:
+        asked = replace(options, budget=budget)
+        plan = fixed_groups(asked)
+        try:
+            if plan is None:
+                assert budget is not None
+                plan = fit_groups(options.n_subjects, budget, workers, one, spent)
+        except BudgetError as error:
+            forecasts.append(Forecast(budget, None, 0, workers, size, str(error)))
+            continue
+        plan = replace(plan, seconds=one, spent=spent)
+        n = 0 if budget is None else int((budget - spent) * workers / one)
+        words = describe_auto(plan, asked, workers)
+        forecasts.append(Forecast(budget, plan, n, workers, size, words))
     return forecasts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -159,6 +160,12 @@ def describe_crossval(plan: Plan, candidates: list[Setting]) -> str:
 
 STRATEGIES = ("grid", "tpe")
 PROCEDURES = ("auto", "paper")
+OF_THE_PAPER = {
+    **{"strategy": "grid", "n_settings": None, "prune": False},
+    **{"keep": 3, "n_seeds": 1, "search_folds": 1},
+}
+OF_AUTO = {"recipes": None, "signal": None}
+"""Options of one procedure only, with their defaults."""
 
 # Options of a classifier that settings, trials or the run decide.
 _DECIDED = {"measure", "mode", "strength", "measure_options", "validation", "max_epochs"}
@@ -190,6 +197,16 @@ def _classifier(estimator: Any) -> CensoredClassifier:
     return classifier
 
 
+def _refuse_others(estimator: Any, names: Mapping[str, Any], procedure: str) -> None:
+    """Refuse options that belong to another procedure: they would do nothing."""
+    others = [name for name, default in names.items() if getattr(estimator, name) != default]
+    if others:
+        raise SettingError(
+            f"{join_some(others)} belongs to procedure={procedure!r}, and this run has "
+            f"procedure={estimator.procedure!r}. Leave it out, or give procedure={procedure!r}."
+        )
+
+
 def _set_options(classifier: CensoredClassifier | None) -> list[str]:
     """Name the options of a classifier that somebody set: they are not searched."""
     if classifier is None:
@@ -214,6 +231,10 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
             f"procedure={estimator.procedure!r} is not known. Choose one of "
             f"{join_some(PROCEDURES)}."
         )
+    if estimator.procedure == "auto":
+        _refuse_others(estimator, OF_THE_PAPER, "paper")
+    else:
+        _refuse_others(estimator, OF_AUTO, "auto")
     for name in ("keep", "n_seeds", "search_folds"):
         as_count(getattr(estimator, name), name)
     if estimator.n_settings is not None:

@@ -139,6 +139,11 @@ def _found(results: dict[str, Any]) -> list[str]:
         f"{_score(results['together'])}, against {_score(results['first']['test'])} of the first "
         "answer, the default recipe"
     ]
+    if results["reference"]["mean"] is not None:
+        sentences.append(
+            "A classical pipeline (covariances in tangent space) has "
+            f"{_score(results['reference'])}"
+        )
     if results["not_tried"]:
         sentences.append(f"Not tried for want of time: {join_some(results['not_tried'], 5)}")
     return sentences

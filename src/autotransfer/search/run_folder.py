@@ -111,6 +111,11 @@ class RunFolder:
         """Whether the model folder is that of a certain refit."""
         return self.model.is_dir() and _content(self.refit).get("refit") == key
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether there are a model and results, be they the first ones."""
+        return self.refit.is_file() and self.model.is_dir() and self.results.is_file()
+
     def write_table(self, path: Path, table: pd.DataFrame) -> None:
         """Write a table, unless it is there already."""
         content = csv_table(table)

@@ -63,7 +63,8 @@ ENTRIES = {
         ("crossval", _TRIAL, _RESULT),
         *((stage, _GROUPED, _RESULT) for stage in ("first", "recipe", "censor", "confirm")),
         ("refit", _TRIAL | {"grouped": (bool, ...)}, {"best_epoch": int, "seconds": _TIME}),
-        ("portrait", _TRIAL | {"placebo": bool}, _PORTRAIT),
+        ("portrait", _TRIAL | {"placebo": bool, "grouped": (bool, ...)}, _PORTRAIT),
+        ("reference", {"n_folds": int}, {"subjects": {str: _SHARE}, "seconds": _TIME}),
     )
 }
 _CURVES = checker({str: [(_LOSS, None)]})

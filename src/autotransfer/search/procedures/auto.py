@@ -10,18 +10,31 @@ from __future__ import annotations
 
 import math
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import BudgetError
-from autotransfer.search.driver import Driver, scores_of
+from autotransfer.errors import RunStoppedError
+from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.options import RunOptions
 from autotransfer.search.procedures.answer import Answer, Member, Tried, best_setting, nested_answer
 from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
+from autotransfer.search.procedures.plan import (
+    AutoPlan,
+    describe,
+    epochs_of,
+    first_cost,
+    first_setting,
+    fit_groups,
+    fixed_groups,
+    training_of,
+)
+from autotransfer.search.procedures.reference import reference
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.comparison import credible_gain
@@ -29,15 +42,11 @@ from autotransfer.search.settings.selection import TrialScores, lookup_rule
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
 from autotransfer.search.shared import Shared
-from autotransfer.search.tasks import cost, scores
+from autotransfer.search.tasks import scores
 from autotransfer.text import duration
-from autotransfer.training.options import TrainingOptions
 
 STAGES = ("first", "recipe", "censor", "confirm")
 """Stages that train and score on held-out people, in their order."""
-
-FIRST_SHARE = 0.12
-"""Share of a budget for the first answer: with more there are more groups, larger ones train."""
 
 SEEDS = 3
 """Seeds of the choice, if there is time: each is a network of the ensemble."""
@@ -51,27 +60,6 @@ SLACK = 0.04
 PROBING = 20.0
 """Seconds that a portrait of the latent takes beside its training."""
 
-CALIBRATION_STEPS = 24
-
-
-@dataclass(frozen=True)
-class AutoPlan:
-    """What a run decides before its first training.
-
-    Parameters
-    ----------
-    n_folds : int
-        Groups of people: each is held out once.
-    seconds : float
-        What a training of the default recipe takes, measured; 0 without a budget.
-    spent : float
-        What it took to find out.
-    """
-
-    n_folds: int
-    seconds: float = 0.0
-    spent: float = 0.0
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -83,6 +71,8 @@ class Outcome:
         The choice and its members, with scores.
     tried : tuple of TrialScores
         Everything on record.
+    reference : dict of str to float
+        Balanced accuracy of each person by the classical pipeline; empty where it failed.
     plan : AutoPlan
         Groups of people.
     rule : str
@@ -95,6 +85,7 @@ class Outcome:
 
     answer: Answer
     tried: tuple[TrialScores, ...]
+    reference: dict[str, float]
     plan: AutoPlan
     rule: str
     missed: tuple[str, ...]
@@ -164,16 +155,20 @@ class AutoProcedure:
         self.start, self.progress, self.driver, self.publish = start, progress, driver, publish
         self.recipes, self.problem, self._portraits = options.recipes, shared.problem, portraits
         self.rule = lookup_rule(options.rule)
+        self._known: dict[Trial, TrialScores] = {}
         self._missed: list[str] = []
         self.clock = Clock(options.budget, self._spent_before())
 
     def run(self) -> Outcome:
         """Do all of it; what is on record is not done again."""
         plan = self.plan()
-        first = Setting(None, recipe=self.recipes.default)
-        self.driver.run("first", self._trials(first, plan))
+        first = first_setting(self.options)
+        end_reference = self._begin_reference(plan)
+        self._train("first", self._trials(first, plan))
+        end_reference()
         self._tell("first answer", plan)
-        self.publish(self._answer(plan, complete=False))
+        if not self.folder.has_answer:
+            self.publish(self._answer(plan, complete=False))
         self._try_recipes(plan)
         self._tell("recipes", plan)
         self._try_censors(plan)
@@ -195,57 +190,22 @@ class AutoProcedure:
         known = self.ledger.plan("auto")
         if known is not None:
             return AutoPlan(**known)
-        options = self.options
-        people = len(np.unique(self.problem.subject))
-        if options.budget is None or options.n_folds_given:
-            plan = AutoPlan(options.n_folds if options.n_folds_given else min(people, 10))
-        else:
-            plan = self._fit_groups(people, options.budget)
-        self.ledger.write_plan("auto", vars(plan))
+        plan = fixed_groups(self.options)
+        if plan is None:
+            assert self.options.budget is not None
+            plan = self._fit_groups(self.options.budget)
+        self.progress.say(describe(plan, self.options, self.options.n_jobs))
+        self.ledger.write_plan("auto", plan.to_json())
         return plan
 
-    def _fit_groups(self, people: int, budget: float) -> AutoPlan:
+    def _fit_groups(self, budget: float) -> AutoPlan:
         began = time.monotonic()
         engine, handle = self.start()
-        least = min(3, people)
-        setting = Setting(None, recipe=self.recipes.default)
-        # With one more for every worker first: it imports torch, which is no part of a trial.
-        trial = Trial(setting, 0, least, 0, self._epochs(setting, least), grouped=True)
-        self.progress.stage("cost", 1, ())
-        for warm in [engine.submit(cost, handle, trial, 2) for _ in range(engine.n_workers)]:
-            self.driver.result(warm)
-        futures = [
-            engine.submit(cost, handle, trial, CALIBRATION_STEPS) for _ in range(engine.n_workers)
-        ]
-        measured = [self.driver.result(future) for future in futures]
-        self.progress.step()
-        one = max(float(m["fixed"] + m["epoch"] * trial.epochs) for m in measured)
+        one = first_cost(
+            self.options, self.problem, engine, handle, self.progress, self.driver.result
+        )
         spent = time.monotonic() - began
-
-        def seconds(n: int) -> float:
-            # The same number of steps, whoever trains: only what is done once grows with people.
-            return one * n / engine.n_workers
-
-        if seconds(least) + 2 * one > budget - spent:
-            raise BudgetError(
-                f"A budget of {duration(budget)} is too short for these data: the first answer "
-                f"({least} trainings of the default recipe and one on everybody) takes about "
-                f"{duration(seconds(least) + 2 * one + spent)} with {engine.n_workers} worker(s). "
-                "Give more time or workers."
-            )
-        share = FIRST_SHARE * budget
-        fitting = [n for n in range(least, min(people, 20) + 1) if seconds(n) <= share]
-        return AutoPlan(fitting[-1] if fitting else least, one, spent)
-
-    def _epochs(self, setting: Setting, n_folds: int) -> int:
-        """Epochs that make the steps of a recipe with so many groups."""
-        least = min(len(fold.train) for fold in self.problem.groups(n_folds))
-        return self._training(setting).epochs(least)
-
-    def _training(self, setting: Setting) -> TrainingOptions:
-        """Options of a training without its censor."""
-        common = self.options.training
-        return replace(common, **setting.recipe.applied(vars(common)))
+        return fit_groups(self.options.n_subjects, budget, engine.n_workers, one, spent)
 
     @property
     def _workers(self) -> int:
@@ -294,6 +254,32 @@ class AutoProcedure:
 
     # Stages.
 
+    def _begin_reference(self, plan: AutoPlan) -> Callable[[], None]:
+        """Start the classical reference beside the first trainings; gives what waits for it."""
+        key = digest(["reference", self.shared.hash, plan.n_folds])
+        if key in self.ledger.ids("reference"):
+            return lambda: None
+        engine, handle = self.start()
+        future = engine.submit(reference, handle, plan.n_folds)
+
+        def end() -> None:
+            what: dict[str, Any] = {
+                "id": key,
+                "stage": "reference",
+                "definition": {"n_folds": plan.n_folds},
+            }
+            try:
+                entry = Entry(state="done", result=self.driver.result(future), **what)
+            except RunStoppedError:
+                raise
+            except Exception as error:  # the run stands without it; the report says that it failed
+                self.progress.say(f"No classical reference: {error}")
+                text = "".join(traceback.format_exception(error))
+                entry = Entry(state="failed", result={}, error=text, **what)
+            self.ledger.record(entry)
+
+        return end
+
     def _try_recipes(self, plan: AutoPlan) -> None:
         """Change one thing after the other in the best recipe so far, the most promising first."""
         queue = sorted(self.recipes.dimensions, key=lambda d: -d.gain / sum(d.cost or (1.0,)))
@@ -335,9 +321,8 @@ class AutoProcedure:
         if not self._fits(heat, plan):
             self._missed.append(f"{what}: {len(rivals)} settings")
             return
-        self.driver.run(stage, heat)
-        seen = self._scores()
-        gains = {rival: _mean_gain(seen, rival, best, half) for rival in rivals}
+        self._train(stage, heat)
+        gains = {rival: _mean_gain(self._scores, rival, best, half) for rival in rivals}
         ahead = [r for r in rivals if gains[r] is not None and gains[r] > 0]  # type: ignore[operator]
         ahead.sort(key=lambda r: -(gains[r] or 0.0))
         for rival in ahead[:keep]:
@@ -345,7 +330,7 @@ class AutoProcedure:
             if not self._fits(trials, plan):
                 self._missed.append(f"{what}: {rival} on all groups")
                 continue
-            self.driver.run(stage, trials)
+            self._train(stage, trials)
 
     def _confirm(self, plan: AutoPlan) -> None:
         """Train the best, and who may be as good, with further seeds."""
@@ -361,31 +346,41 @@ class AutoProcedure:
                 if not self._fits(trials, plan, seeds=False):
                     self._missed.append(f"seed {seed + 1} of {setting}")
                     continue
-                self.driver.run("confirm", trials)
+                self._train("confirm", trials)
 
     # What is known.
 
     def _trials(self, setting: Setting, plan: AutoPlan, seed: int = 0) -> list[Trial]:
-        epochs = self._epochs(setting, plan.n_folds)
+        epochs = epochs_of(setting, self.options, self.problem, plan.n_folds)
         return [
             Trial(setting, fold, plan.n_folds, seed, epochs, grouped=True)
             for fold in range(plan.n_folds)
         ]
 
+    def _train(self, stage: str, trials: Sequence[Trial]) -> None:
+        """Run what is missing of some trials, and take their scores into account.
+
+        What is decided hangs on the scores of the steps before, in the order of the steps, and not
+        on all that is on record: a run that goes on decides as it did.
+        """
+        for trial, one in zip(trials, self.driver.run(stage, trials), strict=True):
+            self._known[trial] = one
+
+    @property
+    def _scores(self) -> list[TrialScores]:
+        return list(self._known.values())
+
     def _entries(self) -> list[Entry]:
         return [entry for stage in STAGES for entry in self.ledger.entries(stage)]
 
-    def _scores(self) -> list[TrialScores]:
-        return [scores_of(entry) for entry in self._entries()]
-
     def _tried(self, plan: AutoPlan) -> Tried:
-        return Tried(self._scores(), plan.n_folds, lambda members: self._together(members, plan))
+        return Tried(self._scores, plan.n_folds, lambda members: self._together(members, plan))
 
     def _incumbent(self, plan: AutoPlan) -> Setting:
         """Find the best setting so far."""
         tried = self._tried(plan)
         if not tried.by_seed:
-            return Setting(None, recipe=self.recipes.default)
+            return first_setting(self.options)
         return best_setting(tried, self.rule)
 
     def _still_falling(self, setting: Setting) -> bool:
@@ -414,15 +409,16 @@ class AutoProcedure:
         """Choose from what is on record, and train the choice on everybody."""
         answer = nested_answer(self._tried(plan), self.rule)
         self._refit(answer, plan)
-        scores = tuple(self._scores())
+        scores = tuple(self._scores)
         rule = self.options.rule
-        return Outcome(answer, scores, plan, rule, tuple(self._missed), complete)
+        classical = [e.result["subjects"] for e in self.ledger.entries("reference") if e.result]
+        missed = tuple(self._missed)
+        return Outcome(answer, scores, dict(*classical[-1:]), plan, rule, missed, complete)
 
     def _refit(self, answer: Answer, plan: AutoPlan) -> None:
         """Train the members on everybody and write the model folder, unless it is there."""
-        n = len(self.problem.codes)
         trials = [
-            Trial(m.setting, 0, plan.n_folds, m.seed, self._training(m.setting).epochs(n), True)
+            Trial(m.setting, 0, plan.n_folds, m.seed, self._whole_epochs(m.setting), True)
             for m in answer.members
         ]
         keys = [digest(["refit", self.shared.hash, trial.to_json()]) for trial in trials]
@@ -440,6 +436,10 @@ class AutoProcedure:
                 self.ledger.record(
                     Entry(one, "refit", "done", what, result, params=trial.setting.params())
                 )
+
+    def _whole_epochs(self, setting: Setting) -> int:
+        """Epochs that make the steps of a recipe when everybody trains."""
+        return training_of(setting, self.options).epochs(len(self.problem.codes))
 
     def _tell(self, what: str, plan: AutoPlan) -> None:
         """Say in one line how far it is."""

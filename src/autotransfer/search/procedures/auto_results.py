@@ -69,6 +69,8 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
         "chosen": of(answer.setting),
         "baseline": of(answer.setting.baseline) if answer.setting.baseline in trials else of(first),
         "first": of(first),
+        "reference": describe(outcome.reference),
+        "reference_subjects": outcome.reference,
         "members": [
             {"setting": m.setting.to_json(), "name": str(m.setting), "seed": m.seed}
             for m in answer.members

@@ -35,6 +35,8 @@ def recipe_space(
     kept = {*fixed, *(options.encoder_options or {})}
     if options.max_epochs is not None:
         kept.add("n_steps")
+    if "kernel_length" in kept:
+        kept.add("kernel_seconds")  # another word for the same
     channels = problem.info.channels
     emg = signal == "emg" or (signal is None and bool(emg_channels(channels)))
     found = [

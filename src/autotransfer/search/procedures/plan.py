@@ -1,0 +1,141 @@
+"""What a hands-off run decides before its first training: how many groups of people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autotransfer.data.problem import Problem
+from autotransfer.errors import BudgetError
+from autotransfer.search.engines.base import Engine, Handle
+from autotransfer.search.options import RunOptions
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.trial import Trial
+from autotransfer.search.tasks import cost
+from autotransfer.text import duration
+from autotransfer.training.options import TrainingOptions
+
+LEAST_GROUPS, GOOD_GROUPS, MOST_GROUPS = 3, 10, 20
+"""Groups of people: at least, without a budget, at most. With 3, two thirds of the people train."""
+
+FIRST_SHARE = 0.12
+"""Share of a budget for the first answer. The more groups, the more people train in each, and the
+fewer recipes can be tried."""
+
+CALIBRATION_STEPS = 24
+
+
+@dataclass(frozen=True)
+class AutoPlan:
+    """What a run decides before its first training.
+
+    Parameters
+    ----------
+    n_folds : int
+        Groups of people: each is held out once.
+    seconds : float
+        What a training of the default recipe takes, measured; 0 where nobody measured it.
+    spent : float
+        Seconds that it took to find out.
+    """
+
+    n_folds: int
+    seconds: float = 0.0
+    spent: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return dict(vars(self))
+
+
+def first_setting(options: RunOptions) -> Setting:
+    """Give the setting that is trained first: the default recipe."""
+    assert options.recipes is not None
+    return Setting(None, recipe=options.recipes.default)
+
+
+def training_of(setting: Setting, options: RunOptions) -> TrainingOptions:
+    """Options of a training, but for its censor."""
+    return replace(options.training, **setting.recipe.applied(vars(options.training)))
+
+
+def epochs_of(setting: Setting, options: RunOptions, problem: Problem, n_folds: int) -> int:
+    """Epochs that make the steps of a recipe with so many groups."""
+    least = min(len(fold.train) for fold in problem.groups(n_folds))
+    return training_of(setting, options).epochs(least)
+
+
+def fixed_groups(options: RunOptions) -> AutoPlan | None:
+    """Give the plan where it hangs on no budget: groups as asked for, or ten."""
+    if options.n_folds_given:
+        return AutoPlan(options.n_folds)
+    return AutoPlan(min(options.n_subjects, GOOD_GROUPS)) if options.budget is None else None
+
+
+def first_cost(
+    options: RunOptions,
+    problem: Problem,
+    engine: Engine,
+    handle: Handle,
+    progress: RunProgress,
+    result: Callable[[Future[Any]], Any] = Future.result,
+) -> float:
+    """Measure the seconds of a training of the default recipe, one on every worker."""
+    least = min(LEAST_GROUPS, options.n_subjects)
+    setting = first_setting(options)
+    trial = Trial(setting, 0, least, 0, epochs_of(setting, options, problem, least), grouped=True)
+    progress.stage("cost", 1, ())
+    # The first task of each worker imports torch: that is not part of any trial's cost.
+    for warm in [engine.submit(cost, handle, trial, 2) for _ in range(engine.n_workers)]:
+        result(warm)
+    futures = [
+        engine.submit(cost, handle, trial, CALIBRATION_STEPS) for _ in range(engine.n_workers)
+    ]
+    measured = [result(future) for future in futures]
+    progress.step()
+    return max(float(one["fixed"] + one["epoch"] * trial.epochs) for one in measured)
+
+
+def fit_groups(people: int, budget: float, workers: int, one: float, spent: float) -> AutoPlan:
+    """Find how many groups a budget carries.
+
+    Parameters
+    ----------
+    people : int
+        In the data.
+    budget : float
+        Seconds.
+    workers : int
+        Trials at once.
+    one : float
+        Seconds of a training. It has the same number of steps, however many people train.
+    spent : float
+        Seconds that are gone.
+    """
+    least = min(LEAST_GROUPS, people)
+    takes = one * least / workers + 2 * one + spent
+    if takes > budget:
+        raise BudgetError(
+            f"A budget of {duration(budget)} is too short for these data: the first answer "
+            f"({least} trainings of the default recipe and one on everybody) takes about "
+            f"{duration(takes)} with {workers} worker(s). Give more time or workers."
+        )
+    groups = range(least, min(people, MOST_GROUPS) + 1)
+    fitting = [n for n in groups if one * n / workers <= FIRST_SHARE * budget]
+    return AutoPlan(fitting[-1] if fitting else least, one, spent)
+
+
+def describe(plan: AutoPlan, options: RunOptions, workers: int) -> str:
+    """Say in words what a run will be."""
+    words = f"{options.n_subjects} people in {plan.n_folds} groups, each held out once"
+    if plan.seconds:
+        first = plan.seconds * (plan.n_folds + 1) / workers
+        words += f"; a training takes about {duration(plan.seconds)}, the first answer about "
+        words += duration(first)
+    if plan.seconds and options.budget is not None:
+        n = int((options.budget - plan.spent) * workers / plan.seconds)
+        words += f", and {n} trainings fit into {duration(options.budget)}"
+    return words

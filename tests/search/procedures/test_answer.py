@@ -1,0 +1,122 @@
+"""The answer of a run: chosen with care, and made again without each person."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autotransfer.search.procedures.answer import Member, Tried, answer, nested_answer
+from autotransfer.search.settings.recipe import Recipe
+from autotransfer.search.settings.selection import TrialScores, lookup_rule
+from autotransfer.search.settings.setting import Setting
+
+PEOPLE = [f"p{i}" for i in range(8)]
+SAFE = lookup_rule("safe")
+
+
+def setting(number):
+    return Setting(None, recipe=Recipe.of(number=number))
+
+
+def trials(scores, seed=0, number=0, n_folds=2):
+    """Split the scores of people into trials on folds."""
+    parts = np.array_split(PEOPLE, n_folds)
+    return [
+        TrialScores(setting(number), fold, seed, {p: scores[p] for p in map(str, part)})
+        for fold, part in enumerate(parts)
+    ]
+
+
+def made(rng, mean, spread=0.05):
+    return dict(zip(PEOPLE, rng.normal(mean, spread, len(PEOPLE)).clip(0, 1), strict=True))
+
+
+def nobody(members):
+    return None
+
+
+def random_problem(seed):
+    """Scores of a few settings, some with seeds, and of their ensembles."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(4):
+        for again in range(3 if number == seed % 4 else 1):
+            rows += trials(made(rng, 0.6 + 0.03 * rng.random()), again, number)
+    gains = {}
+
+    def together(members):
+        if members not in gains:
+            gains[members] = made(np.random.default_rng(len(members) + seed), 0.66)
+        return gains[members]
+
+    return rows, together
+
+
+def test_a_simpler_one_stays_unless_people_gain_credibly():
+    base = dict.fromkeys(PEOPLE, 0.6)
+    by_luck = base | {"p0": 0.9, "p1": 0.55, "p2": 0.55, "p3": 0.5}
+    for_all = {person: value + 0.02 for person, value in base.items()}
+    lucky = Tried([*trials(base), *trials(by_luck, number=1)], 2, nobody)
+    assert answer(lucky, SAFE).setting == setting(0)
+    assert answer(lucky, lookup_rule("mean")).setting == setting(1)
+    better = Tried([*trials(base), *trials(for_all, number=1)], 2, nobody)
+    assert answer(better, SAFE).setting == setting(1)
+
+
+def test_what_is_not_whole_or_has_failed_is_no_candidate():
+    base, good = dict.fromkeys(PEOPLE, 0.6), dict.fromkeys(PEOPLE, 0.9)
+    half = trials(good, number=1)[:1]
+    failed = [*trials(good, number=2)[:1], TrialScores(setting(2), 1, 0, error="boom")]
+    tried = Tried([*trials(base), *half, *failed], 2, nobody)
+    assert list(tried.by_seed) == [setting(0)]
+
+
+def test_settings_are_compared_on_the_seeds_that_both_have():
+    base, other = dict.fromkeys(PEOPLE, 0.6), dict.fromkeys(PEOPLE, 0.61)
+    rows = [*trials(base), *trials(other, number=1), *trials(dict.fromkeys(PEOPLE, 0.5), 1, 1)]
+    tried = Tried(rows, 2, nobody)
+    assert tried.gains(setting(1), setting(0)) == pytest.approx([0.01] * 8)
+    assert tried.alone(setting(1))["p0"] == pytest.approx(0.555)
+
+
+def test_an_ensemble_must_be_credibly_better_than_one_network():
+    base = dict.fromkeys(PEOPLE, 0.6)
+    rows = [*trials(base), *trials(base, seed=1), *trials(base, seed=2)]
+    pair, three = [tuple(Member(setting(0), s) for s in range(n)) for n in (2, 3)]
+    same = {pair: base, three: base}
+    assert answer(Tried(rows, 2, same.get), SAFE).members == (Member(setting(0), 0),)
+    better = {pair: {p: v + 0.01 for p, v in base.items()}, three: base}
+    found = answer(Tried(rows, 2, better.get), SAFE)
+    assert found.members == pair
+    assert found.scores == better[pair]
+    assert answer(Tried(rows, 2, better.get), SAFE, most=1).members == (Member(setting(0), 0),)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("rule", ["safe", "mean", "lower_quartile"])
+def test_the_nested_score_is_that_of_the_answer_without_the_person(seed, rule):
+    """Literally: the person's scores are taken out of everything, and the answer is made again."""
+    rows, together = random_problem(seed)
+    found = nested_answer(Tried(rows, 2, together), lookup_rule(rule))
+    for person in PEOPLE:
+        others = [
+            TrialScores(
+                one.setting,
+                one.fold,
+                one.seed,
+                {p: v for p, v in one.validation.items() if p != person},
+            )
+            for one in rows
+        ]
+
+        def without(members, person=person):
+            return {p: v for p, v in together(members).items() if p != person}
+
+        there = answer(Tried(others, 2, without), lookup_rule(rule))
+        if len(there.members) > 1:
+            expected = together(there.members)[person]
+        else:
+            seeds = Tried(rows, 2, together).by_seed[there.setting]
+            expected = np.mean([scores[person] for scores in seeds.values()])
+        assert found.nested[person] == pytest.approx(expected)
+    assert set(found.nested) == set(PEOPLE)

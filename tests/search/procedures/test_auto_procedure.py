@@ -1,0 +1,200 @@
+"""The hands-off procedure as a whole, on small data with the real ledger."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import drive
+
+import autotransfer as at
+from autotransfer.data.problem import Problem
+from autotransfer.errors import BudgetError, SettingError
+from autotransfer.search import Space
+from autotransfer.search.engines.base import Carried
+from autotransfer.search.procedures.plan import fit_groups
+from autotransfer.search.procedures.reference import reference
+from autotransfer.search.settings.recipe import Dimension, Recipe, RecipeSpace
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.trial import Trial
+from autotransfer.search.shared import Shared
+from autotransfer.search.status import open_run
+from autotransfer.search.tasks import run_trial
+
+DATA = at.make_subjects(n_subjects=6, n_trials=24, n_channels=4, n_times=64, random_state=0)
+RECIPES = RecipeSpace(
+    [
+        Dimension("normalisation", ({"normalise": "channel"}, {"normalise": "trial"}), 0.03),
+        Dimension("steps", ({"n_steps": 8}, {"n_steps": 30}), 0.01, (1.0, 4.0)),
+    ]
+)
+SPACE = Space(["mmd"], ["marginal", "conditional"], {"mmd": [1.0]})
+pytestmark = pytest.mark.filterwarnings("ignore::autotransfer.errors.AutoTransferWarning")
+
+
+def auto(out, **options):
+    tiny = {"F1": 2, "kernel_length": 16, "depthwise_kernel_length": 4}
+    fixed = {
+        "classifier": at.CensoredClassifier(encoder_options=tiny, device="cpu"),
+        **{"recipes": RECIPES, "space": SPACE, "n_folds": 3, "portraits": False},
+        **{"engine": drive.THREAD, "verbose": False},
+    }
+    return at.AutoTransfer(out=out, **fixed | options)
+
+
+def entries(folder):
+    _, ledger = open_run(folder)
+    with ledger:
+        return {stage: ledger.entries(stage) for stage in ledger.stages()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("auto") / "run"
+    return folder, auto(folder).fit(DATA)
+
+
+def test_a_run_has_all_stages_and_a_model(whole):
+    folder, run = whole
+    stages = entries(folder)
+    assert {"first", "recipe", "censor", "confirm", "refit", "reference"} <= set(stages)
+    assert all(entry.state == "done" for stage in stages.values() for entry in stage)
+    ids = [entry.id for stage in stages.values() for entry in stage]
+    assert len(ids) == len(set(ids))
+    results = json.loads((folder / "results.json").read_text())
+    assert results["complete"]
+    assert results["not_tried"] == []
+    assert len(results["nested_subjects"]) == 6
+    assert run.predict(DATA).shape == DATA.y.shape
+
+
+def test_the_same_call_again_changes_nothing(whole):
+    folder, run = whole
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    again = auto(folder).fit(DATA)
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+    pd.testing.assert_frame_equal(again.candidates_, run.candidates_)
+    assert again.choice_ == run.choice_
+
+
+@pytest.mark.parametrize("n_lines", [1, 4, 9, 17, 30])
+def test_killed_anywhere_it_ends_in_the_same_table(whole, tmp_path, n_lines):
+    """A ledger that ends early is what kill -9 leaves: a whole line or none."""
+    folder, run = whole
+    there = tmp_path / "run"
+    there.mkdir()
+    lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    (there / "ledger.jsonl").write_bytes(b"".join(lines[:n_lines]))
+    (there / "run.json").write_bytes((folder / "run.json").read_bytes())
+    known = {e.id for stage in entries(there).values() for e in stage}
+    for file in (folder / "predictions").iterdir():
+        if file.stem in known:
+            (there / "predictions").mkdir(exist_ok=True)
+            (there / "predictions" / file.name).write_bytes(file.read_bytes())
+    other = auto(there).fit(DATA)
+    pd.testing.assert_frame_equal(other.candidates_, run.candidates_)
+    assert other.choice_ == run.choice_
+    assert {e.id for s in entries(there).values() for e in s} == {
+        e.id for s in entries(folder).values() for e in s
+    }
+
+
+def test_people_held_out_reach_nothing_but_their_scores():
+    """Scrambled signals and labels of one who is held out change no weight and no other score."""
+    problem = Problem.of(DATA)
+    shared = Shared(problem, {"device": "cpu", "validation": 1}, "x")
+    setting = Setting(None, recipe=Recipe.of(normalise="train", n_steps=8))
+    trial = Trial(setting, 1, 3, 0, 2, grouped=True)
+    fold = trial.fold_of(problem)
+    assert not len(fold.test)
+    assert sorted([*fold.train, *fold.validation]) == list(range(len(problem.codes)))
+    X, y = DATA.X.copy(), DATA.y.copy()
+    rng = np.random.default_rng(0)
+    half = fold.validation[problem.subject[fold.validation] == fold.subjects("validation")[0]]
+    X[half], y[half] = rng.permutation(X[half]) * 3, rng.permutation(y[half])
+    other = Problem.of(X, y, DATA.subject)
+    results = [
+        run_trial(Carried(Shared(one, shared.options, "x")), trial) for one in (problem, other)
+    ]
+    kept = str(fold.subjects("validation")[1])
+    subjects = [one["validation"]["subjects"][kept] for one in results]
+    assert subjects[0] == subjects[1]
+    losses = [one["curves"]["task_loss"] for one in results]
+    assert losses[0] == losses[1]
+
+
+def test_predictions_of_a_trial_are_those_that_are_scored():
+    problem = Problem.of(DATA)
+    trial = Trial(Setting(None), 0, 3, 0, 2, grouped=True)
+    result = run_trial(Carried(Shared(problem, {"device": "cpu"}, "x")), trial)
+    fold = trial.fold_of(problem)
+    shape = len(fold.validation), len(problem.classes)
+    shares = np.frombuffer(result["probabilities"], np.float16).reshape(shape)
+    assert shares.sum(1) == pytest.approx(1, abs=2e-3)
+    for person in fold.subjects("validation"):
+        mine = problem.subject[fold.validation] == person
+        true = problem.codes[fold.validation][mine]
+        expected = balanced_accuracy_score(true, shares[mine].argmax(1))
+        assert result["test"]["subjects"][str(person)] == pytest.approx(expected)
+
+
+def test_the_classical_reference_never_sees_whom_it_scores():
+    problem = Problem.of(DATA)
+    people = reference(Carried(Shared(problem, {}, "x")), 3)["subjects"]
+    assert set(people) == {str(person) for person in DATA.subject_ids}
+    y = DATA.y.copy()
+    mine = DATA.subject == DATA.subject_ids[0]
+    y[mine] = 1 - y[mine]  # who is held out with the labels turned round is scored the other way
+    turned = reference(Carried(Shared(Problem.of(DATA.X, y, DATA.subject), {}, "x")), 3)["subjects"]
+    first, second = (str(person) for person in DATA.subject_ids[:2])
+    assert turned[first] == pytest.approx(1 - people[first])
+    assert turned[second] == people[second]  # of the same group
+
+
+def test_groups_are_as_many_as_the_budget_carries():
+    plans = [fit_groups(12, budget, 2, one=30.0, spent=5.0).n_folds for budget in (120, 600, 3600)]
+    assert plans == [3, 4, 12]
+    with pytest.raises(BudgetError, match="too short for these data"):
+        fit_groups(12, 60, 2, one=30.0, spent=5.0)
+
+
+def test_what_does_not_fit_is_not_begun_and_named(tmp_path, monkeypatch):
+    """With a budget that carries the first answer only, the rest is named as not tried."""
+    from autotransfer.search.procedures import auto as procedure
+
+    monkeypatch.setattr(procedure, "SLACK", 1.0)  # all of the budget is kept back
+    run = auto(tmp_path / "run", budget="10m").fit(DATA)
+    stages = entries(tmp_path / "run")
+    assert {stage for stage, there in stages.items() if there} == {"first", "refit", "reference"}
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert [line.split(":")[0] for line in results["not_tried"]][:2] == ["normalisation", "steps"]
+    assert any(line.startswith("censors") for line in results["not_tried"])
+    assert run.choice_.setting == Setting(None, recipe=RECIPES.default)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"procedure": "magic"}, "Choose one of auto, paper"),
+        ({"prune": True}, "prune belongs to procedure='paper'"),
+        ({"procedure": "paper"}, "recipes belongs to procedure='auto'"),
+    ],
+)
+def test_wrong_options_are_named(options, words, tmp_path):
+    with pytest.raises(SettingError, match=words):
+        auto(tmp_path / "run", **options).fit(DATA)
+
+
+def test_a_paper_rule_can_be_asked_for(whole, tmp_path):
+    folder, _ = whole
+    run = auto(folder, rule="mean").fit(DATA)
+    means = run.candidates_.set_index("setting")["validation_mean"]
+    assert run.candidates_.set_index("setting")["chosen"].idxmax() == means.idxmax()

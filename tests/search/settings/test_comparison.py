@@ -1,0 +1,44 @@
+"""Whether a gain is credible, against scipy's bootstrap and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from autotransfer.search.settings.comparison import credible_gain, differences
+
+
+@pytest.mark.parametrize("level", [0.6, 0.8, 0.95])
+@pytest.mark.parametrize("n", [8, 12, 37])
+def test_the_bound_is_that_of_scipys_bootstrap(level, n):
+    gains = np.random.default_rng(n).normal(0.01, 0.05, n)
+    ours = credible_gain(gains, level)
+    # A two-sided interval of 2 * level - 1 has the one-sided bound as its lower end.
+    theirs = stats.bootstrap(
+        (gains,),
+        np.mean,
+        confidence_level=2 * level - 1,
+        method="percentile",
+        n_resamples=20000,
+        rng=0,
+    ).confidence_interval.low
+    assert ours == pytest.approx(theirs, abs=0.15 * gains.std() / np.sqrt(n))
+
+
+def test_more_credibility_asks_for_more():
+    gains = [0.05, 0.02, -0.01, 0.04, 0.0]
+    bounds = [credible_gain(gains, level) for level in (0.5, 0.7, 0.9, 0.99)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert credible_gain(gains) == credible_gain(list(gains))  # the same people are drawn
+
+
+def test_one_person_tells_nothing_of_others():
+    assert credible_gain([0.5]) == -np.inf
+    assert credible_gain([]) == -np.inf
+
+
+def test_people_are_paired_by_name():
+    new, old = {"b": 0.5, "a": 0.9, "c": 0.1}, {"a": 0.4, "b": 0.6, "d": 1.0}
+    assert differences(new, old) == pytest.approx([0.5, -0.1])
+    assert differences(new, old, without="a") == pytest.approx([-0.1])
