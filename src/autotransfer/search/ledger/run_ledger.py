@@ -51,6 +51,12 @@ _PORTRAIT = {
     "map": {"points": [[_LOSS]], "subject": [str], "label": [str]},
     "seconds": _TIME,
 }
+_REFERENCE = {
+    "subjects": {str: _SHARE},
+    "pipeline": str,
+    "means": {str: _SHARE},
+    "seconds": _TIME,
+}
 _COUNTS = ("n_settings", "keep", "n_folds", "n_seeds", "search_folds", "n_baselines")
 _PLAN = dict.fromkeys(_COUNTS, slice(0, 10**6)) | {"rungs": [int, ...], "seconds": _TIME}
 _COSTS = {"epoch": {str: _TIME}, "fixed": {str: _TIME}, "seconds": _TIME, "n_folds": int}
@@ -64,7 +70,7 @@ ENTRIES = {
         *((stage, _GROUPED, _RESULT) for stage in ("first", "recipe", "censor", "confirm")),
         ("refit", _TRIAL | {"grouped": (bool, ...)}, {"best_epoch": int, "seconds": _TIME}),
         ("portrait", _TRIAL | {"placebo": bool, "grouped": (bool, ...)}, _PORTRAIT),
-        ("reference", {"n_folds": int}, {"subjects": {str: _SHARE}, "seconds": _TIME}),
+        ("reference", {"n_folds": int}, _REFERENCE),
     )
 }
 _CURVES = checker({str: [(_LOSS, None)]})

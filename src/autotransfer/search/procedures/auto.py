@@ -22,7 +22,14 @@ from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.options import RunOptions
-from autotransfer.search.procedures.answer import Answer, Member, Tried, best_setting, nested_answer
+from autotransfer.search.procedures.answer import (
+    MOST_MEMBERS,
+    Answer,
+    Member,
+    Tried,
+    best_setting,
+    nested_answer,
+)
 from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
 from autotransfer.search.procedures.plan import (
     AutoPlan,
@@ -175,13 +182,21 @@ class AutoProcedure:
         self._confirm(plan)
         self._tell("seeds", plan)
         outcome = self._answer(plan, complete=True)
-        if self._portraits:
-            trial = self._trials(outcome.answer.setting, plan)[0]
-            record_portraits(
-                trial, self.shared.hash, self.ledger, self.start, self.driver, self.progress
-            )
+        self._draw_portraits(outcome.answer.setting, plan)
         self.publish(outcome)
         return outcome
+
+    def _draw_portraits(self, setting: Setting, plan: AutoPlan) -> None:
+        """Put portraits of the latents on record, if there is time for them."""
+        if not self._portraits:
+            return
+        trial = self._trials(setting, plan)[0]
+        one = self._seconds(setting, plan)
+        if self.clock.left < one + min(PROBING, 2 * one) and not self.ledger.ids("portrait"):
+            self._missed.append("portraits of the latents")
+            return
+        parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)
+        record_portraits(trial, *parts)
 
     # What it costs.
 
@@ -232,25 +247,21 @@ class AutoProcedure:
         censor = 1.0 if setting.measure is None else 1.5
         return base * censor * self.recipes.cost(setting.recipe)
 
-    def _reserve(self, plan: AutoPlan, seeds: bool) -> float:
-        """Seconds that what must follow takes: further seeds, refits, portraits."""
-        if self.clock.budget is None:
-            return 0.0
+    def _closing(self, plan: AutoPlan, n_networks: int) -> float:
+        """Seconds to train some networks on everybody: as many steps as on fewer people."""
         one = self._seconds(self._incumbent(plan), plan)
-        whole = one * plan.n_folds / (plan.n_folds - 1)
-        refits = math.ceil(SEEDS / self._workers) * whole
-        portraits = one + min(PROBING, 2 * one) if self._portraits else 0.0
-        more = (SEEDS - 1) * plan.n_folds * one / self._workers if seeds else 0.0
-        return refits + portraits + more + SLACK * self.clock.budget
+        return math.ceil(n_networks / self._workers) * one + SLACK * (self.clock.budget or 0.0)
 
-    def _fits(self, trials: Sequence[Trial], plan: AutoPlan, seeds: bool = True) -> bool:
-        """Whether there is time for some trials and for what must follow."""
+    def _fits(self, trials: Sequence[Trial], plan: AutoPlan, n_seeds: int) -> bool:
+        """Whether there is time for some trials, and then for so many more seeds and the end."""
         known = {entry.id for entry in self._entries()}
         missing = [t for t in trials if t.id(self.shared.hash) not in known]
         if not missing or self.clock.budget is None:
             return True
-        work = sum(self._seconds(trial.setting, plan) for trial in missing) / self._workers
-        return work + self._reserve(plan, seeds) <= self.clock.left
+        one = self._seconds(self._incumbent(plan), plan)
+        work = sum(self._seconds(trial.setting, plan) for trial in missing)
+        work += n_seeds * plan.n_folds * one
+        return work / self._workers + self._closing(plan, 1 + n_seeds) <= self.clock.left
 
     # Stages.
 
@@ -318,7 +329,7 @@ class AutoProcedure:
         best = self._incumbent(plan)
         half = math.ceil(plan.n_folds / 2)
         heat = [trial for rival in rivals for trial in self._trials(rival, plan)[:half]]
-        if not self._fits(heat, plan):
+        if not self._fits(heat, plan, n_seeds=1):
             self._missed.append(f"{what}: {len(rivals)} settings")
             return
         self._train(stage, heat)
@@ -327,7 +338,7 @@ class AutoProcedure:
         ahead.sort(key=lambda r: -(gains[r] or 0.0))
         for rival in ahead[:keep]:
             trials = self._trials(rival, plan)
-            if not self._fits(trials, plan):
+            if not self._fits(trials, plan, n_seeds=1):
                 self._missed.append(f"{what}: {rival} on all groups")
                 continue
             self._train(stage, trials)
@@ -343,7 +354,7 @@ class AutoProcedure:
         for seed in range(1, SEEDS):
             for setting in [best, *rivals[: FINALISTS - 1]]:
                 trials = self._trials(setting, plan, seed)
-                if not self._fits(trials, plan, seeds=False):
+                if not self._fits(trials, plan, n_seeds=0):
                     self._missed.append(f"seed {seed + 1} of {setting}")
                     continue
                 self._train("confirm", trials)
@@ -407,7 +418,12 @@ class AutoProcedure:
 
     def _answer(self, plan: AutoPlan, complete: bool) -> Outcome:
         """Choose from what is on record, and train the choice on everybody."""
-        answer = nested_answer(self._tried(plan), self.rule)
+        most = MOST_MEMBERS
+        if self.clock.budget is not None:  # no more networks than there is time to train
+            one = self._seconds(self._incumbent(plan), plan)
+            rounds = int(max(self.clock.left, 0.0) // max(one, 1e-9))
+            most = max(1, min(most, rounds * self._workers))
+        answer = nested_answer(self._tried(plan), self.rule, most)
         self._refit(answer, plan)
         scores = tuple(self._scores)
         rule = self.options.rule
