@@ -140,7 +140,7 @@ def test_any_braindecode_model_as_encoder(name):
     model = getattr(models, name)(n_chans=4, n_outputs=3, n_times=600)
     model.eval()
     encoder = wrap(model, n_channels=4, n_times=600)
-    assert encoder.latent == "final_layer.conv_classifier"
+    assert encoder.latent == "final_layer"
     x = torch.randn(2, 4, 600)
     z = encoder(x)
     assert z.shape == (2, encoder.n_latent)
