@@ -41,7 +41,7 @@ from bad_files import (
     store,
     store_file,
 )
-from bad_input import S, X, Y, dataset, made
+from bad_input import S, X, Y, dataset, fitted, made
 
 RUN = Path(__file__).parent / "fixtures" / "run"
 HUGE = 10**400
@@ -147,6 +147,13 @@ def by_function(n_channels, n_times):
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(n_channels * n_times, 64))
 
 
+def ensemble(there, spoil):
+    """Save an ensemble, spoil it, and load it."""
+    path = at.Ensemble([fitted(), fitted()]).save(there / "m.model")
+    spoil(path)
+    return at.load_model(path)
+
+
 def labels(values, kind="U"):
     return change("labels.json", values=values, kind=kind)
 
@@ -189,6 +196,10 @@ MODELS = [
     ("model provenance", lambda t: signed(t, change("provenance.json", training_subjects=3)), e.ModelFolderError, f"{FITS}; training_subjects"),
     ("model JSON of 30 GB", lambda t: model(t, sparse("model.json", 30 * 2**30)), e.ModelFolderError, "model.json; longer than; again"),
     ("model manifest of 30 GB", lambda t: model(t, sparse("manifest.json", 30 * 2**30)), e.ModelFolderError, "manifest.json; longer than; again"),
+    ("ensemble JSON of 30 GB", lambda t: ensemble(t, sparse("ensemble.json", 30 * 2**30)), e.ModelFolderError, "ensemble.json; longer than; again"),
+    ("ensemble of a million", lambda t: ensemble(t, change("ensemble.json", members=["member-1"] * 10**6)), e.ModelFolderError, "ensemble.json; 1000000 members; again"),
+    ("ensemble of other folders", lambda t: ensemble(t, change("ensemble.json", members=["../../etc"])), e.ModelFolderError, "ensemble.json; ../../etc; again"),
+    ("ensemble of other networks", lambda t: ensemble(t, lambda p: options(F1=10**8)(p / "member-2") or sign_again(p / "member-2")), e.ModelFolderError, f"{FITS}; member-2"),
     ("model labels nested", lambda t: signed(t, labels([["a", "b"], ["c", "d"]])), e.ModelFolderError, LABELS),
     ("model labels twice", lambda t: signed(t, labels(["fist", "fist"])), e.ModelFolderError, LABELS),
     ("model labels turned", lambda t: signed(t, labels(["rest", "fist"])), e.ModelFolderError, LABELS),

@@ -19,7 +19,7 @@ import numpy as np
 
 import autotransfer as at
 from autotransfer.training.adapt import PRIOR
-from autotransfer.training.classifier import balanced_accuracy
+from autotransfer.training.estimator import balanced_accuracy
 from benchmarks.accuracy import evidence_tables
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import RECORDINGS, arguments, at_work, networks, training_parser

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from autotransfer.encoder import EEGNet
     from autotransfer.errors import AutoTransferError, AutoTransferWarning
     from autotransfer.leakage import measure_leakage
-    from autotransfer.training import CensoredClassifier
+    from autotransfer.training import CensoredClassifier, Ensemble, load_model
 
 __all__ = [
     "AutoTransfer",
@@ -29,6 +29,7 @@ __all__ = [
     "AutoTransferWarning",
     "CensoredClassifier",
     "EEGNet",
+    "Ensemble",
     "SubjectBatches",
     "SubjectDataset",
     "SubjectFolds",
@@ -36,6 +37,7 @@ __all__ = [
     "check",
     "combine",
     "load",
+    "load_model",
     "make_leak",
     "make_subjects",
     "measure_leakage",
@@ -59,7 +61,7 @@ _ROOMS = {
     "encoder": ("EEGNet",),
     "errors": ("AutoTransferError", "AutoTransferWarning"),
     "leakage": ("measure_leakage",),
-    "training": ("CensoredClassifier",),
+    "training": ("CensoredClassifier", "Ensemble", "load_model"),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _OTHERS = ("censoring", "estimation", "report", "search")

@@ -38,8 +38,8 @@ from autotransfer.search.settings.trial import digest
 from autotransfer.search.shared import Shared, Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.classifier import SignalEstimator
 from autotransfer.training.ensemble import load_model
+from autotransfer.training.estimator import SignalEstimator
 from autotransfer.training.options import refuse_unknown, versions, warn_doubts
 
 

@@ -14,7 +14,7 @@ from torch import nn
 
 import autotransfer as at
 from autotransfer.errors import MissingExtraError, ModelFolderError, SettingError
-from autotransfer.training.onnx import export_onnx
+from autotransfer.training.model.onnx import export_onnx
 
 NEEDED = os.environ.get("AUTOTRANSFER_NEED_EXTRAS") == "1"
 ort = __import__("onnxruntime") if NEEDED else pytest.importorskip("onnxruntime")

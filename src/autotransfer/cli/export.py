@@ -50,6 +50,4 @@ def export(
     if model is not None:
         print_text(f"{classifier.save(model, overwrite=overwrite)}\n")
     if onnx is not None:
-        from autotransfer.training.onnx import export_onnx
-
-        print_text(f"{export_onnx(classifier, onnx)}\n")
+        print_text(f"{classifier.export_onnx(onnx)}\n")

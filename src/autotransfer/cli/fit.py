@@ -74,7 +74,7 @@ def fit(
     options = dict(locals())
     with working("loading"):
         from autotransfer.data import load
-        from autotransfer.training.model_folder import check_target
+        from autotransfer.training.model.folder import check_target
 
         check_target(model, overwrite)
         dataset = load(data)

@@ -39,6 +39,7 @@ def leak(
       autotransfer leakage gestures.model gestures.npz --given-label --json
     """
     with working("loading"):
+        import numpy as np
         import torch
 
         from autotransfer.data import load
@@ -58,9 +59,12 @@ def leak(
         options["probes"] = probes
     with working("probing the latents"):
         parts = {"z": model.transform(dataset)}
-        if model.mode == "complementary" and model.measure is not None:
-            z1, z2 = split_latent(torch.from_numpy(parts["z"]))
-            parts |= {"z1": z1.numpy(), "z2": z2.numpy()}
+        if all(m.mode == "complementary" and m.measure is not None for m in model.members):
+            # Those of an ensemble's members stand side by side.
+            ends = np.cumsum([member.network_.n_latent for member in model.members])
+            latents = map(torch.from_numpy, np.split(parts["z"], ends[:-1], axis=1))
+            halves = zip(*map(split_latent, latents), strict=True)
+            parts |= {f"z{i}": torch.cat(half, 1).numpy() for i, half in enumerate(halves, 1)}
         leakages = {
             name: measure_leakage(latent, dataset.subject, **options)
             for name, latent in parts.items()

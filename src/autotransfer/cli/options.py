@@ -18,7 +18,7 @@ from autotransfer.errors import IncompleteResultsError, SettingError, SourceErro
 
 if TYPE_CHECKING:
     from autotransfer.search import Space
-    from autotransfer.training import CensoredClassifier
+    from autotransfer.training import CensoredClassifier, Ensemble
 
 search_option = partial(typer.Option, rich_help_panel="Search")
 training_option = partial(typer.Option, rich_help_panel="Training")
@@ -168,11 +168,11 @@ def _numbers(text: Any, name: str) -> list[float]:
         ) from None
 
 
-def load_model(folder: str) -> CensoredClassifier:
+def load_model(folder: str) -> CensoredClassifier | Ensemble:
     """Load the chosen model of a run, or a model folder."""
     from autotransfer.search.run_folder import RunFolder
-    from autotransfer.training import CensoredClassifier
-    from autotransfer.training.model_folder import MANIFEST
+    from autotransfer.training import load_model
+    from autotransfer.training.model.folder import is_model
 
     path = Path(folder).expanduser()
     files = RunFolder(path)
@@ -184,9 +184,9 @@ def load_model(folder: str) -> CensoredClassifier:
                 f"{path}` says how far it is."
             )
         path = files.model
-    elif not (path / MANIFEST).is_file():
+    elif not is_model(path):
         raise SourceError(
             f"{path} is neither a run nor a model. Give the --out of `autotransfer run`, or the "
             "--model of `autotransfer fit` (a folder that save() made)."
         )
-    return CensoredClassifier.load(path)
+    return load_model(path)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from autotransfer.data import SubjectDataset
     from autotransfer.data.info import Recording
-    from autotransfer.training import CensoredClassifier
+    from autotransfer.training import CensoredClassifier, Ensemble
 
 _OUT = "CSV file to write, instead of stdout."
 _ADAPT = "Take each person's statistics from these very trials, without labels."
@@ -88,7 +88,7 @@ def _load(data: str) -> tuple[SubjectDataset | Recording, SubjectDataset | None]
 
 
 def _probabilities(
-    model: CensoredClassifier,
+    model: CensoredClassifier | Ensemble,
     recording: SubjectDataset | Recording,
     labelled: SubjectDataset | None,
     adapt: bool,
@@ -112,7 +112,7 @@ def _write_csv(
     handle: Any,
     probabilities: npt.NDArray[np.float64],
     labelled: SubjectDataset | None,
-    model: CensoredClassifier,
+    model: CensoredClassifier | Ensemble,
 ) -> None:
     """Write a row for each trial, by the names of classes and people."""
     classes = model.class_names_
@@ -133,7 +133,9 @@ def _write_csv(
 
 
 def subject_scores(
-    data: SubjectDataset, predicted: npt.NDArray[np.intp], model: CensoredClassifier
+    data: SubjectDataset,
+    predicted: npt.NDArray[np.intp],
+    model: CensoredClassifier | Ensemble,
 ) -> dict[str, float] | None:
     """Balanced accuracy of each subject, over the classes that the subject has.
 
@@ -143,7 +145,7 @@ def subject_scores(
         With the true labels, which are recognised as they are written, or by their names.
     predicted : array of int of shape (n_trials,)
         Class numbers.
-    model : CensoredClassifier
+    model : CensoredClassifier or Ensemble
         That predicted them.
 
     Returns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -199,11 +198,8 @@ def refit(handle: Handle, trial: Trial) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AutoTransferWarning)
         clf.fit_fold(problem, fold, seed)
-    with tempfile.TemporaryDirectory() as there:
-        folder = clf.save(Path(there) / "model")
-        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     return {
-        "files": files,
+        "files": clf.files(),
         "best_epoch": clf.best_epoch_,
         "seconds": time.perf_counter() - start,
     }

@@ -1,5 +1,6 @@
-"""Training: the loop, the estimator, the model folder."""
+"""Training: the loop, the estimators, the model folder."""
 
 from autotransfer.training.classifier import CensoredClassifier
+from autotransfer.training.ensemble import Ensemble, load_model
 
-__all__ = ["CensoredClassifier"]
+__all__ = ["CensoredClassifier", "Ensemble", "load_model"]

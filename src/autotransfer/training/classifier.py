@@ -9,38 +9,22 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from autotransfer.data.dataset import SubjectDataset
-from autotransfer.data.info import Recording, amplitude, warn_far
+from autotransfer.data.info import amplitude
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, TrialArray
-from autotransfer.data.validate import (
-    as_count,
-    as_labels,
-    as_sampling_rate,
-    as_trials,
-    as_weights,
-)
+from autotransfer.data.validate import as_sampling_rate
 from autotransfer.encoder.wrap import latent_source
-from autotransfer.errors import (
-    ChannelMismatchError,
-    LabelError,
-    SettingError,
-    ShapeError,
-    SubjectError,
-    join_some,
-)
-from autotransfer.training import model_folder
-from autotransfer.training.adapt import PRIOR, adapted
+from autotransfer.errors import SubjectError
+from autotransfer.training.adapt import adapted
+from autotransfer.training.estimator import SignalModel, balanced_accuracy
 from autotransfer.training.fit import fit_fold
 from autotransfer.training.log import TrainingLog, log_folder
 from autotransfer.training.loop import Progress
-from autotransfer.training.model_card import model_facts
+from autotransfer.training.model import folder
 from autotransfer.training.network import Network, encode_trials
 from autotransfer.training.options import (
     TrainingOptions,
@@ -51,17 +35,7 @@ from autotransfer.training.options import (
 )
 
 
-class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier of trials x channels x times that also gives latents."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
-
-
-class CensoredClassifier(SignalEstimator):
+class CensoredClassifier(SignalModel):
     """Classify biosignals of people that the model has never seen.
 
     Trains an encoder f and a linear classifier g with
@@ -267,13 +241,13 @@ class CensoredClassifier(SignalEstimator):
         network, normaliser, progress = fitted
         self.network_, self.normaliser_ = network, normaliser
         _, self.n_channels_, self.n_times_ = problem.X.shape
-        self.amplitude_: float | None = amplitude(problem.X.take(fold.train))
+        self.amplitude_ = amplitude(problem.X.take(fold.train))
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch
         self.training_subjects_ = fold.subjects("train")
         self.validation_subjects_ = fold.subjects("validation")
         scores = {}
         if len(fold.validation):
-            predicted = self._encode(problem.X.take(fold.validation), logits=True).argmax(1)
+            predicted = self._probabilities(problem.X.take(fold.validation)).argmax(1)
             scores = {
                 "validation_balanced_accuracy": balanced_accuracy(
                     problem.codes[fold.validation], predicted
@@ -296,159 +270,28 @@ class CensoredClassifier(SignalEstimator):
         """Subjects in a batch, and trials of each of them."""
         return self.options.batch_shape(n_classes)
 
-    def _signals(self, X: Any) -> TrialArray:
-        """Check signals to be predicted against all that the model knows of its own."""
-        check_is_fitted(self, "network_")
-        known = isinstance(X, SubjectDataset | Recording)
-        trials = self.info_.match(X.trials, X.info) if known else X
-        trials = self._fitting(as_trials(trials))
-        warn_far(trials, self.amplitude_, self.info_.unit)
-        return trials
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "network_")
 
-    def _fitting(self, trials: TrialArray) -> TrialArray:
-        """Refuse trials of another shape than those of training."""
-        _, channels, times = trials.shape
-        if channels != self.n_channels_:
-            raise ChannelMismatchError(
-                f"The model was trained on {self.n_channels_} channels, but X has {channels}. Give "
-                "the same channels in the same order."
-            )
-        if times != self.n_times_:
-            raise ShapeError(
-                f"The model was trained on trials of {self.n_times_} time points, but those of X "
-                f"have {times}. Cut windows of the same length at the same sampling rate."
-            )
-        return trials
+    @property
+    def members(self) -> tuple[CensoredClassifier]:
+        """Itself: the one classifier of which it is made."""
+        return (self,)
 
     def _encode(self, X: TrialArray, logits: bool) -> Array:
         return encode_trials(self.network_, self.normaliser_, X, logits)
 
-    def transform(self, X: Any) -> Array:
-        """Encode trials: latents of shape (n_trials, n_latent)."""
-        return self._encode(self._signals(X), logits=False)
+    def _probabilities(self, trials: TrialArray) -> Array:
+        return _softmax(self._encode(trials, logits=True))
 
-    def predict_proba(self, X: Any) -> Array:
-        """Estimate class probabilities, of shape (n_trials, n_classes) as in ``classes_``."""
-        return _softmax(self._encode(self._signals(X), logits=True))
+    def _latents(self, trials: TrialArray) -> Array:
+        return self._encode(trials, logits=False)
 
-    def probabilities(self, X: Any) -> Array:
-        """Estimate class probabilities for those who have checked their trials: only the shape is.
-
-        `predict_proba` compares with all that the model knows of its signals.
-        """
-        check_is_fitted(self, "network_")
-        return _softmax(self._encode(self._fitting(as_trials(X)), logits=True))
-
-    def predict_codes(self, X: Any) -> Array:
-        """Predict the class number of each trial: positions in ``classes_``.
-
-        For those who have checked their trials: only the shape is.
-        """
-        check_is_fitted(self, "network_")
-        codes: Array = self._encode(self._fitting(as_trials(X)), logits=True).argmax(1)
-        return codes
-
-    def predict(self, X: Any) -> Array:
-        """Predict the label of each trial. No calibration and no subject id is needed.
-
-        Parameters
-        ----------
-        X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
-            Signals. Of a data set, channels are found by name and the sampling rate is compared
-            with that of training; its labels are not looked at.
-
-        Returns
-        -------
-        array of shape (n_trials,)
-            Labels as in ``classes_``; their names are ``class_names_``.
-        """
-        logits = self._encode(self._signals(X), logits=True)
-        labels: Array = self.classes_[logits.argmax(1)]
-        return labels
-
-    def true_codes(self, data: SubjectDataset) -> Array:
-        """Find the class number of each label of a data set; -1 where the model has no such class.
-
-        By the names of classes if the data set has names, because every file may number them anew;
-        else by the labels as they are written: a file may hold as text what was a number before.
-        """
-        check_is_fitted(self, "network_")
-        labels = [str(label) for label in data.labels.tolist()]
-        by_label = {str(label): code for code, label in enumerate(self.classes_.tolist())}
-        named = data.class_names != labels
-        by_name = {name: code for code, name in enumerate(self.class_names_) if named}
-        codes = [
-            by_name.get(name, by_label.get(label, -1))
-            for name, label in zip(data.class_names, labels, strict=True)
-        ]
-        return np.array(codes)[data.y_code]
-
-    def adapt(self, X: Any, y: Any = None, *, prior: int = PRIOR) -> Self:
-        """Make a model for one new person from some of their trials, without labels.
-
-        Takes the statistics of every batch norm from these trials; all else stays. Where people
-        differ in scale (muscles under an armband), this is worth more than any censor.
-
-        Parameters
-        ----------
-        X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
-            Trials of one person, with all classes about as often as they will come later.
-        y : None
-            Labels are not used, and refused, so that nobody believes they were.
-        prior : int
-            Trials that the statistics of training count for. Without it (0), fewer than about 16
-            trials do more harm than good.
-
-        Returns
-        -------
-        CensoredClassifier
-            A copy for this person. This one is not changed, and remains right for others.
-
-        See Also
-        --------
-        autotransfer.training.adapt.adapted : The formula, and its sources.
-        """
-        if y is not None:
-            raise SettingError(
-                "adapt uses trials without labels and would not look at y. Leave it out: adapt(X)."
-            )
-        if isinstance(X, SubjectDataset) and len(X.subject_ids) > 1:
-            raise SubjectError(
-                f"adapt makes a model for one person, but these trials are of "
-                f"{join_some(X.subject_names)}. Adapt to each of them: "
-                "adapt(data.select(subjects=[one]))."
-            )
-        trials = self._signals(X)
+    def _for_person(self, trials: TrialArray, prior: int) -> Self:
         personal = copy(self)
-        personal.network_ = adapted(
-            self.network_, self.normaliser_, trials, as_count(prior, "prior", least=0)
-        )
+        personal.network_ = adapted(self.network_, self.normaliser_, trials, prior)
         personal.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
         return personal
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Balanced accuracy: the mean over classes of the share recognised."""
-        predicted = self.predict(X)
-        if y is None and isinstance(X, SubjectDataset):
-            codes = self.true_codes(X)
-            if (codes < 0).any():
-                strange = [X.class_names[i] for i in np.unique(X.y_code[codes < 0])]
-                raise LabelError(
-                    f"The model does not know the class {join_some(strange)}. It knows: "
-                    f"{join_some(self.class_names_)}."
-                )
-            y = self.classes_[codes]
-        y = as_labels(y, "y", len(predicted))
-        text = [labels.dtype.kind in "US" for labels in (y, self.classes_)]
-        if text[0] != text[1]:
-            kinds = ["text" if is_text else "numbers" for is_text in text]
-            raise LabelError(
-                f"y holds {kinds[0]}, but the model was trained on {kinds[1]}: "
-                f"{join_some(self.classes_.tolist())}. Use the labels of training."
-            )
-        if sample_weight is not None:
-            sample_weight = as_weights(sample_weight, len(y))
-        return balanced_accuracy(y, predicted, sample_weight)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Write a model folder: JSON and safetensors, nothing that executes.
@@ -465,13 +308,13 @@ class CensoredClassifier(SignalEstimator):
         Path
             The folder.
         """
-        target = model_folder.as_path(path)
-        model_folder.write_model(target, self._documents(), self.network_.state_dict(), overwrite)
+        target = folder.as_path(path)
+        folder.write_model(target, self.files(), overwrite)
         return target
 
-    def describe(self) -> str:
-        """Say in words what the model takes, what it gives, and how it was made."""
-        return "\n".join(model_facts(self._documents()))
+    def files(self) -> dict[str, bytes]:
+        """Make what `save` writes: file name -> content."""
+        return folder.model_files(self._documents(), self.network_.state_dict())
 
     def _documents(self) -> dict[str, Any]:
         """Everything of a model folder but the weights, as JSON can hold it."""
@@ -494,27 +337,10 @@ class CensoredClassifier(SignalEstimator):
         }
         return {
             "model": model,
-            "labels": model_folder.labels_to_json(self.classes_),
+            "labels": folder.labels_to_json(self.classes_),
             "normalisation": self.normaliser_.state(),
             "provenance": self.provenance_,
         }
-
-    def export_onnx(self, path: str | os.PathLike[str], *, opset: int | None = None) -> Path:
-        """Write an ONNX model: raw signals (B, C, T) to ``probabilities`` and ``latent``.
-
-        Parameters
-        ----------
-        path, opset
-            As for `autotransfer.training.onnx.export_onnx`.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        from autotransfer.training.onnx import export_onnx
-
-        return export_onnx(self, path, opset=opset)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], encoder: Any = None) -> Self:
@@ -523,7 +349,7 @@ class CensoredClassifier(SignalEstimator):
         Parameters
         ----------
         path : path
-            Folder that `save` made.
+            Folder that `save` made. That of an ensemble is read by `autotransfer.load_model`.
         encoder : nn.Module or callable, optional
             The encoder's architecture, if the model was not trained with a named one: code is
             not part of a model folder.
@@ -533,8 +359,8 @@ class CensoredClassifier(SignalEstimator):
         CensoredClassifier
             Ready to predict.
         """
-        documents, weights = model_folder.read_model(model_folder.as_path(path))
-        classifier: Self = model_folder.rebuild(cls, documents, weights, encoder)
+        documents, weights = folder.read_model(folder.as_path(path))
+        classifier: Self = folder.rebuild(cls, documents, weights, encoder)
         return classifier
 
 
@@ -543,8 +369,3 @@ def _softmax(logits: Array) -> Array:
     shifted = np.exp(logits - logits.max(1, keepdims=True))
     shares: Array = shifted / shifted.sum(1, keepdims=True)
     return shares
-
-
-def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
-    """Mean over classes of the share recognised."""
-    return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -15,9 +15,15 @@ CARD = "README.md"
 TAGS = ("autotransfer", "biosignals", "subject-transfer")
 
 
-def model_card(documents: dict[str, Any]) -> str:
-    """Write the card of a model, Markdown with a YAML header, from the documents of its folder."""
-    about = documents["provenance"]
+def model_card(*members: dict[str, Any]) -> str:
+    """Write the card of a model: Markdown with a YAML header.
+
+    Parameters
+    ----------
+    members : dict
+        The documents of its folder; of an ensemble, those of each member's folder.
+    """
+    about = members[0]["provenance"]
     lines = [
         "---",
         "library_name: autotransfer",
@@ -27,14 +33,14 @@ def model_card(documents: dict[str, Any]) -> str:
         "",
         "# A classifier of biosignals for people it has never seen",
         "",
-        *(f"- {fact}" for fact in model_facts(documents)),
+        *(f"- {fact}" for fact in model_facts(*members)),
         "",
         "## Use",
         "",
         "```python",
         "import autotransfer as at",
         "",
-        'model = at.CensoredClassifier.load("this folder")',
+        'model = at.load_model("this folder")',
         "model.predict(X)  # X: trials x channels x times; no calibration, no subject id",
         "```",
         "",
@@ -46,22 +52,52 @@ def model_card(documents: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def model_facts(documents: dict[str, Any]) -> list[str]:
-    """Say what a model takes, what it gives and how it was made, a sentence or two each."""
+def model_facts(*members: dict[str, Any]) -> list[str]:
+    """Say what a model takes, what it gives and how it was made, a sentence or two each.
+
+    Parameters
+    ----------
+    members : dict
+        As for `model_card`.
+    """
+    if len(members) == 1:
+        return [*_signals(members[0]), *_training(members[0])]
+    facts: dict[str, list[str]] = {}  # what is said of several members is said once
+    for number, documents in enumerate(members, 1):
+        facts.setdefault(" ".join(_training(documents)), []).append(str(number))
+    return [
+        f"An ensemble of {len(members)} networks: its probabilities are the mean of theirs.",
+        *_signals(members[0]),
+        *(
+            f"Member{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}. {words}"
+            for words, numbers in facts.items()
+        ),
+    ]
+
+
+def _signals(documents: dict[str, Any]) -> list[str]:
+    """Say what goes in and what comes out, in which all members agree."""
+    model = documents["model"]
+    signals = model.get("signals") or {}
+    classes = model.get("class_names") or [str(v) for v in documents["labels"]["values"]]
+    rate = signals.get("sfreq") or model["parameters"].get("sfreq")
+    channels = signals.get("channels")
+    return [
+        f"Input: trials of {model['n_channels']} channels x {model['n_times']} time points"
+        + (f" at {rate:g} Hz." if rate else "."),
+        *([f"Channels: {', '.join(map(_escaped, channels))}."] if channels else []),
+        f"Output: one of {len(classes)} classes: {', '.join(map(_escaped, classes))}.",
+    ]
+
+
+def _training(documents: dict[str, Any]) -> list[str]:
+    """Say what a network is and on what it was trained."""
     model, about = documents["model"], documents["provenance"]
     options, signals = model["parameters"], model.get("signals") or {}
-    classes = model.get("class_names") or [str(v) for v in documents["labels"]["values"]]
-    rate = signals.get("sfreq") or options.get("sfreq")
-    channels = signals.get("channels")
     unit = f" {signals['unit']}" if signals.get("unit") else ""
     usual = signals.get("amplitude")
     return [
-        f"Input: trials of {model['n_channels']} channels x {model['n_times']} time points"
-        + (f" at {rate:g} Hz" if rate else "")
-        + f", normalised by {documents['normalisation']['kind']!r}.",
-        *([f"Channels: {', '.join(map(_escaped, channels))}."] if channels else []),
-        *([f"Amplitude of the training signals: {usual:.3g}{unit}."] if usual else []),
-        f"Output: one of {len(classes)} classes: {', '.join(map(_escaped, classes))}.",
+        f"Normalisation: {documents['normalisation']['kind']!r}.",
         f"Encoder: {model['encoder'] or 'one of its own, whose code is not in this folder'}; the "
         f"latent is {model.get('latent') or 'its output'}, {model['n_latent']} numbers.",
         f"Censoring: {_censoring(model)}.",
@@ -69,6 +105,7 @@ def model_facts(documents: dict[str, Any]) -> list[str]:
         f"{about.get('epochs', '?')} epochs; "
         f"{_count(about.get('validation_subjects', ()), 'other')} {_part(options)}; "
         f"{about.get('n_trials', '?')} trials in all.",
+        *([f"Amplitude of the training signals: {usual:.3g}{unit}."] if usual else []),
         *_adapted(about),
         *_scores(about.get("scores") or {}, options),
     ]

@@ -1,7 +1,7 @@
-"""A trained classifier as one ONNX graph, from raw signals to probabilities and latents.
+"""A trained model as one ONNX graph, from raw signals to probabilities and latents.
 
-The graph holds all that `CensoredClassifier.predict_proba` and `transform` do: normalisation,
-encoder and classifier. It runs where there is neither Python nor torch.
+The graph holds all that `predict_proba` and `transform` do: normalisation, encoder and classifier,
+of an ensemble those of all members and their mean. It runs where there is neither Python nor torch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autotransfer._version import __version__
 from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.literal import MaxNormConv2d
 from autotransfer.errors import MissingExtraError, ModelFolderError, SettingError
-from autotransfer.training.model_folder import labels_to_json
+from autotransfer.training.model.folder import labels_to_json
 
 INPUT = "signals"
 OUTPUTS = ("probabilities", "latent")
@@ -42,7 +42,7 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
 
     Parameters
     ----------
-    classifier : CensoredClassifier
+    classifier : CensoredClassifier or Ensemble
         Trained.
     path : path
         File to write; an existing one is replaced.
@@ -56,7 +56,8 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
         The file. Its input ``signals`` is (B, C, T) in float32, for any B; its outputs are
         ``probabilities`` (B, n_classes) and ``latent`` (B, n_latent). Its metadata has a JSON
         object under the key ``autotransfer``: ``labels`` (``kind`` and ``values``, in the order of
-        the probabilities), ``n_channels``, ``n_times``, ``sfreq``, ``normalise``, ``version``.
+        the probabilities), ``n_channels``, ``n_times``, ``sfreq``, ``version``, ``normalise`` (a
+        list, of an ensemble's members).
 
     Raises
     ------
@@ -67,11 +68,11 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
 
     Notes
     -----
-    Equal to `CensoredClassifier` to about 1e-6, not to the bit: the operations run in another
-    order. Unlike `predict_proba`, the graph does not refuse signals that are not finite; it gives
-    probabilities that are not finite either.
+    Equal to `predict_proba` and `transform` to about 1e-6, not to the bit: the operations run in
+    another order. Unlike `predict_proba`, the graph does not refuse signals that are not finite; it
+    gives probabilities that are not finite either.
     """
-    check_is_fitted(classifier, "network_")
+    check_is_fitted(classifier)
     try:
         import onnx
         import onnxscript  # noqa: F401 -- torch needs it, and would say so in other words
@@ -94,13 +95,14 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
             "The encoder ties the graph to one number of trials, for instance by len(x): use "
             "x.shape[0] there."
         )
+    kinds = [member.normaliser_.kind for member in classifier.members]
     about = {
         "version": __version__,
         "labels": labels_to_json(classifier.classes_),
         "n_channels": classifier.n_channels_,
         "n_times": classifier.n_times_,
-        "sfreq": classifier.sfreq,
-        "normalise": classifier.normaliser_.kind,
+        "sfreq": classifier.info_.sfreq or classifier.sfreq,
+        "normalise": kinds if len(kinds) > 1 else kinds[0],
     }
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA, json.dumps(about, ensure_ascii=False, default=float)
@@ -111,6 +113,11 @@ def export_onnx(classifier: Any, path: str | os.PathLike[str], *, opset: int | N
 
 def deployed(classifier: Any) -> nn.Module:
     """Make the module that is exported: signals to probabilities and latents, in plain layers."""
+    parts = [_deployed_member(member) for member in classifier.members]
+    return _Mean(parts).eval() if len(parts) > 1 else parts[0]
+
+
+def _deployed_member(classifier: Any) -> nn.Module:
     network = classifier.network_
     encoder = copy.deepcopy(network.encoder).cpu()
     if hasattr(encoder, "literal"):
@@ -133,6 +140,18 @@ class _Deployed(nn.Module):
     def forward(self, signals: Tensor) -> tuple[Tensor, Tensor]:
         latent = self.encoder(self.normalise(signals))
         return torch.softmax(self.head(latent), 1), latent
+
+
+class _Mean(nn.Module):
+    """The mean of the members' probabilities, and their latents side by side."""
+
+    def __init__(self, members: list[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, signals: Tensor) -> tuple[Tensor, Tensor]:
+        probabilities, latents = zip(*(member(signals) for member in self.members), strict=True)
+        return torch.stack(probabilities).mean(0), torch.cat(latents, 1)
 
 
 class _Normalise(nn.Module):

@@ -8,6 +8,8 @@
     manifest.json          SHA-256 of the files above
     README.md              a model card to read and to write on; nothing depends on it
 
+That of an ensemble (`autotransfer.training.ensemble`) has such folders in it, and ensemble.json.
+
 A folder whose files do not match the manifest is refused. That finds damage and changes by hand;
 it is no proof against someone who rewrites the manifest too, but even such a folder can only give
 wrong numbers, never run code.
@@ -19,7 +21,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ from autotransfer.data.validate import as_count, as_names
 from autotransfer.documents import misfit, read_object
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import KernelLengthWarning, ModelFolderError, join_some
-from autotransfer.training.model_card import CARD, model_card
+from autotransfer.training.model.card import CARD, model_card
 from autotransfer.training.network import Network
 
 FORMAT = "autotransfer-model"
@@ -46,6 +48,8 @@ FORMAT_VERSION = 1
 DOCUMENTS = ("model", "labels", "normalisation", "provenance")
 WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
+ENSEMBLE = "ensemble.json"
+AGAIN = "Save or copy the model again."
 
 MODEL = {
     "measure": (str, None),
@@ -88,46 +92,61 @@ _DTYPES = {
 }
 
 
-def write_model(
-    path: Path, contents: dict[str, Any], tensors: dict[str, Tensor], overwrite: bool
-) -> None:
+def model_files(contents: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, bytes]:
+    """Make the files of a model folder: name -> content.
+
+    Parameters
+    ----------
+    contents : dict
+        One JSON-able object for each of `DOCUMENTS`.
+    tensors : dict of str to Tensor
+        The weights.
+    """
+    files = {}
+    for name in DOCUMENTS:
+        try:
+            text = json.dumps(contents[name], indent=1, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ModelFolderError(
+                f"The {name} cannot be written as JSON ({error}). Use plain numbers and text in "
+                "encoder_options and the other options."
+            ) from error
+        files[f"{name}.json"] = f"{text}\n".encode()
+    # Cloned, because safetensors refuses tensors that share memory (tied weights).
+    weights = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    files[WEIGHTS] = save_tensors(weights)
+    digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
+    manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
+    files[MANIFEST] = f"{json.dumps(manifest, indent=1)}\n".encode()
+    # Not in the manifest, because people write on it.
+    files[CARD] = model_card(contents).encode()
+    return files
+
+
+def write_model(path: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Write a model folder; it appears whole or not at all.
 
     Parameters
     ----------
     path : Path
         Folder to make.
-    contents : dict
-        One JSON-able object for each of `DOCUMENTS`.
-    tensors : dict of str to Tensor
-        The weights.
+    files : mapping
+        What `model_files` made.
     overwrite : bool
         Whether a model folder of that name is replaced.
     """
     check_target(path, overwrite)
-    texts = {}
-    for name in DOCUMENTS:
-        try:
-            texts[name] = json.dumps(contents[name], indent=1, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise ModelFolderError(
-                f"The {name} cannot be written as JSON ({error}). Use plain numbers and text in "
-                "encoder_options and the other options."
-            ) from error
-    # Cloned, because safetensors refuses tensors that share memory (tied weights).
-    weights = {
-        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-        for name, tensor in tensors.items()
-    }
     with atomic.folder(path, overwrite=overwrite) as folder:
-        for name, text in texts.items():
-            (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-        (folder / WEIGHTS).write_bytes(save_tensors(weights))
-        digests = {file.name: _digest(file) for file in sorted(folder.iterdir())}
-        manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        # Not in the manifest, because people write on it.
-        (folder / CARD).write_text(model_card(contents), encoding="utf-8")
+        write_files(folder, files)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder: name -> content."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
 
 
 def check_target(path: Path, overwrite: bool) -> None:
@@ -154,26 +173,12 @@ def read_model(path: Path) -> tuple[dict[str, Any], Weights]:
     if not path.is_dir():
         what = "is a file, not a folder" if path.exists() else "does not exist"
         raise ModelFolderError(f"The model folder {path} {what}. Give the folder that save() made.")
-    if (path / MANIFEST).is_symlink() or not (path / MANIFEST).is_file():
+    if (path / ENSEMBLE).is_file() and not (path / MANIFEST).exists():
         raise ModelFolderError(
-            f"{path} is not a model folder: it has no {MANIFEST}. Give the folder that save() made."
+            f"{path} holds an ensemble of several networks. Load it with "
+            "autotransfer.load_model(path)."
         )
-    manifest = _object(path / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise ModelFolderError(
-            f"{path / MANIFEST} is not that of a model folder. Give the folder that save() made."
-        )
-    version = manifest.get("format_version")
-    if type(version) is not int or version < 1:
-        raise ModelFolderError(
-            f'"format_version" in {path / MANIFEST} must be a whole number, not {version!r:.40}. '
-            "Save or copy the model again."
-        )
-    if version > FORMAT_VERSION:
-        raise ModelFolderError(
-            f"{path} has format version {version!r}; this autotransfer reads up to "
-            f"{FORMAT_VERSION}. Update autotransfer (pip install -U autotransfer)."
-        )
+    manifest = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
     digests = _digests(path, manifest.get("sha256"))
     contents = {}
     for name in DOCUMENTS:
@@ -181,6 +186,41 @@ def read_model(path: Path) -> tuple[dict[str, Any], Weights]:
         contents[name] = _object(file)  # first, because it reads no more than a document has
         _verify(file, digests[file.name])
     return contents, Weights(path / WEIGHTS, digests[WEIGHTS])
+
+
+def read_manifest(file: Path, form: str, newest: int) -> dict[str, Any]:
+    """Read the file that says what a folder is, and see that this version of us can read it.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    form : str
+        Format that it must tell.
+    newest : int
+        Newest version of the format.
+    """
+    if file.is_symlink() or not file.is_file():
+        raise ModelFolderError(
+            f"{file.parent} is not a model folder: it has no {file.name}. Give the folder that "
+            "save() made."
+        )
+    manifest = _object(file)
+    if manifest.get("format") != form:
+        raise ModelFolderError(
+            f"{file} is not that of a model folder. Give the folder that save() made."
+        )
+    version = manifest.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ModelFolderError(
+            f'"format_version" in {file} must be a whole number, not {version!r:.40}. {AGAIN}'
+        )
+    if version > newest:
+        raise ModelFolderError(
+            f"{file.parent} has format version {version!r}; this autotransfer reads up to "
+            f"{newest}. Update autotransfer (pip install -U autotransfer)."
+        )
+    return manifest
 
 
 def check_documents(contents: dict[str, Any]) -> None:
@@ -253,8 +293,7 @@ class Weights:
                 yield handle
         except (SafetensorError, OSError, MemoryError, RuntimeError) as error:
             raise ModelFolderError(
-                f"{self.file} is damaged or not a safetensors file ({error}). Save or copy the "
-                "model again."
+                f"{self.file} is damaged or not a safetensors file ({error}). {AGAIN}"
             ) from None
 
 
@@ -270,9 +309,7 @@ def _digests(path: Path, digests: Any) -> dict[str, str]:
     for name in digests:
         # A link could point anywhere on this machine.
         if (path / name).is_symlink() or not (path / name).is_file():
-            raise ModelFolderError(
-                f"{path / name} is missing or is a link. Save or copy the model again."
-            )
+            raise ModelFolderError(f"{path / name} is missing or is a link. {AGAIN}")
     return digests
 
 
@@ -285,7 +322,7 @@ def _verify(file: Path, digest: str) -> None:
 
 
 def _object(file: Path) -> dict[str, Any]:
-    return read_object(file, ModelFolderError, "Save or copy the model again.")
+    return read_object(file, ModelFolderError, AGAIN)
 
 
 def _digest(file: Path) -> str:
@@ -293,8 +330,13 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
+def is_model(path: Path) -> bool:
+    """Whether a path looks like the folder of a model, of one network or of several."""
+    return (path / MANIFEST).is_file() or (path / ENSEMBLE).is_file()
+
+
 def _replaceable(path: Path) -> bool:
-    return path.is_dir() and ((path / MANIFEST).is_file() or not any(path.iterdir()))
+    return path.is_dir() and (is_model(path) or not any(path.iterdir()))
 
 
 def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:

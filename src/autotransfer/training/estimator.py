@@ -1,0 +1,240 @@
+"""What all classifiers of signals have in common once they are trained."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from autotransfer.data.dataset import SubjectDataset
+from autotransfer.data.info import Recording, SignalInfo, warn_far
+from autotransfer.data.trials import Array, TrialArray
+from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
+from autotransfer.errors import (
+    ChannelMismatchError,
+    LabelError,
+    SettingError,
+    ShapeError,
+    SubjectError,
+    join_some,
+)
+from autotransfer.training.adapt import PRIOR
+from autotransfer.training.model.card import model_facts
+
+
+class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of trials x channels x times that also gives latents."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+class SignalModel(SignalEstimator):
+    """A classifier of one network or several: sees to what it is given, predicts and scores.
+
+    Those who derive from it say who its `members` are and what they make of trials that fit:
+    `_probabilities`, `_latents` and `_for_person`.
+    """
+
+    classes_: Array
+    class_names_: list[str]
+    info_: SignalInfo
+    amplitude_: float | None
+    n_channels_: int
+    n_times_: int
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """Classifiers of one network each, of which this one is made."""
+        raise NotImplementedError
+
+    def _probabilities(self, trials: TrialArray) -> Array:
+        """Estimate class probabilities (n_trials, n_classes)."""
+        raise NotImplementedError
+
+    def _latents(self, trials: TrialArray) -> Array:
+        """Encode trials to latents (n_trials, n_latent)."""
+        raise NotImplementedError
+
+    def _for_person(self, trials: TrialArray, prior: int) -> Self:
+        """Make a copy that is adapted to the person of some trials."""
+        raise NotImplementedError
+
+    def _signals(self, X: Any) -> TrialArray:
+        """Check signals to be predicted against all that the model knows of its own."""
+        check_is_fitted(self)
+        known = isinstance(X, SubjectDataset | Recording)
+        trials = self._of_shape(self.info_.match(X.trials, X.info) if known else X)
+        warn_far(trials, self.amplitude_, self.info_.unit)
+        return trials
+
+    def _of_shape(self, X: Any) -> TrialArray:
+        """Refuse trials of another shape than those of training."""
+        check_is_fitted(self)
+        trials = as_trials(X)
+        _, channels, times = trials.shape
+        if channels != self.n_channels_:
+            raise ChannelMismatchError(
+                f"The model was trained on {self.n_channels_} channels, but X has {channels}. Give "
+                "the same channels in the same order."
+            )
+        if times != self.n_times_:
+            raise ShapeError(
+                f"The model was trained on trials of {self.n_times_} time points, but those of X "
+                f"have {times}. Cut windows of the same length at the same sampling rate."
+            )
+        return trials
+
+    def transform(self, X: Any) -> Array:
+        """Encode trials: latents of shape (n_trials, n_latent)."""
+        return self._latents(self._signals(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Estimate class probabilities, of shape (n_trials, n_classes) as in ``classes_``."""
+        return self._probabilities(self._signals(X))
+
+    def probabilities(self, X: Any) -> Array:
+        """Estimate class probabilities for those who have checked their trials: only the shape is.
+
+        `predict_proba` compares with all that the model knows of its signals.
+        """
+        return self._probabilities(self._of_shape(X))
+
+    def predict_codes(self, X: Any) -> Array:
+        """Predict the class number of each trial: positions in ``classes_``.
+
+        For those who have checked their trials: only the shape is.
+        """
+        codes: Array = self._probabilities(self._of_shape(X)).argmax(1)
+        return codes
+
+    def predict(self, X: Any) -> Array:
+        """Predict the label of each trial. No calibration and no subject id is needed.
+
+        Parameters
+        ----------
+        X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
+            Signals. Of a data set, channels are found by name and the sampling rate is compared
+            with that of training; its labels are not looked at.
+
+        Returns
+        -------
+        array of shape (n_trials,)
+            Labels as in ``classes_``; their names are ``class_names_``.
+        """
+        probabilities = self._probabilities(self._signals(X))
+        labels: Array = self.classes_[probabilities.argmax(1)]
+        return labels
+
+    def true_codes(self, data: SubjectDataset) -> Array:
+        """Find the class number of each label of a data set; -1 where the model has no such class.
+
+        By the names of classes if the data set has names, because every file may number them anew;
+        else by the labels as they are written: a file may hold as text what was a number before.
+        """
+        check_is_fitted(self)
+        labels = [str(label) for label in data.labels.tolist()]
+        by_label = {str(label): code for code, label in enumerate(self.classes_.tolist())}
+        named = data.class_names != labels
+        by_name = {name: code for code, name in enumerate(self.class_names_) if named}
+        codes = [
+            by_name.get(name, by_label.get(label, -1))
+            for name, label in zip(data.class_names, labels, strict=True)
+        ]
+        return np.array(codes)[data.y_code]
+
+    def adapt(self, X: Any, y: Any = None, *, prior: int = PRIOR) -> Self:
+        """Make a model for one new person from some of their trials, without labels.
+
+        Takes the statistics of every batch norm from these trials; all else stays. Where people
+        differ in scale (muscles under an armband), this is worth more than any censor.
+
+        Parameters
+        ----------
+        X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
+            Trials of one person, with all classes about as often as they will come later.
+        y : None
+            Labels are not used, and refused, so that nobody believes they were.
+        prior : int
+            Trials that the statistics of training count for. Without it (0), fewer than about 16
+            trials do more harm than good.
+
+        Returns
+        -------
+        CensoredClassifier or Ensemble
+            A copy for this person. This one is not changed, and remains right for others.
+
+        See Also
+        --------
+        autotransfer.training.adapt.adapted : The formula, and its sources.
+        """
+        if y is not None:
+            raise SettingError(
+                "adapt uses trials without labels and would not look at y. Leave it out: adapt(X)."
+            )
+        if isinstance(X, SubjectDataset) and len(X.subject_ids) > 1:
+            raise SubjectError(
+                f"adapt makes a model for one person, but these trials are of "
+                f"{join_some(X.subject_names)}. Adapt to each of them: "
+                "adapt(data.select(subjects=[one]))."
+            )
+        trials = self._signals(X)
+        return self._for_person(trials, as_count(prior, "prior", least=0))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Balanced accuracy: the mean over classes of the share recognised."""
+        predicted = self.predict(X)
+        if y is None and isinstance(X, SubjectDataset):
+            codes = self.true_codes(X)
+            if (codes < 0).any():
+                strange = [X.class_names[i] for i in np.unique(X.y_code[codes < 0])]
+                raise LabelError(
+                    f"The model does not know the class {join_some(strange)}. It knows: "
+                    f"{join_some(self.class_names_)}."
+                )
+            y = self.classes_[codes]
+        y = as_labels(y, "y", len(predicted))
+        text = [labels.dtype.kind in "US" for labels in (y, self.classes_)]
+        if text[0] != text[1]:
+            kinds = ["text" if is_text else "numbers" for is_text in text]
+            raise LabelError(
+                f"y holds {kinds[0]}, but the model was trained on {kinds[1]}: "
+                f"{join_some(self.classes_.tolist())}. Use the labels of training."
+            )
+        if sample_weight is not None:
+            sample_weight = as_weights(sample_weight, len(y))
+        return balanced_accuracy(y, predicted, sample_weight)
+
+    def describe(self) -> str:
+        """Say in words what the model takes, what it gives, and how it was made."""
+        return "\n".join(model_facts(*(member._documents() for member in self.members)))
+
+    def export_onnx(self, path: str | os.PathLike[str], *, opset: int | None = None) -> Path:
+        """Write an ONNX model: raw signals (B, C, T) to ``probabilities`` and ``latent``.
+
+        Parameters
+        ----------
+        path, opset
+            As for `autotransfer.training.model.onnx.export_onnx`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from autotransfer.training.model.onnx import export_onnx
+
+        return export_onnx(self, path, opset=opset)
+
+
+def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:
+    """Mean over classes of the share recognised."""
+    return float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))
