@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.data.info import emg_channels
+from autotransfer.data.info import emg_channels, is_ring
 from autotransfer.data.problem import Problem
 from autotransfer.search.settings.recipe import Dimension, RecipeSpace
 from autotransfer.training.options import TrainingOptions
 
 STEPS, STEPS_EMG = (1000, 2000), (2000, 4000)
 """Lengths of a training."""
+
+AUGMENTED = {"ring": 1.5, "mask": 1.5, "shift": 1.5, "noise": 1.5, "mix": 1.5}
+"""Augmentations to try, with the time that a training takes beside one without: the encoder's
+statistics, prepared once, do not hold for signals that change."""
 
 
 def recipe_space(
@@ -41,6 +45,7 @@ def recipe_space(
         Dimension("normalisation", _values("normalise", _normalisers(emg, signal)), 0.03),
         _batches(problem, emg),
         Dimension("steps", _values("n_steps", STEPS_EMG if emg else STEPS), 0.01, (1.0, 2.0)),
+        _augmentations(is_ring(channels)),
     ]
     if options.encoder == "eegnet":
         found += [
@@ -74,6 +79,13 @@ def _batches(problem: Problem, emg: bool) -> Dimension:
     names = ("subjects_per_batch", "trials_per_subject", "learning_rate")
     values = tuple(dict(zip(names, shape, strict=True)) for shape in shapes)
     return Dimension("batches", values, 0.02, costs)
+
+
+def _augmentations(ring: bool) -> Dimension:
+    """None, or one that suits; electrodes are turned only where they are known to be a ring."""
+    costs = {name: cost for name, cost in AUGMENTED.items() if ring or name != "ring"}
+    values = _values("augment", (None, *costs))
+    return Dimension("augmentation", values, 0.004, (1.0, *costs.values()))
 
 
 def _kernels(problem: Problem, options: TrainingOptions, emg: bool) -> Dimension:
