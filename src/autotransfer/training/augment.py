@@ -135,7 +135,7 @@ def noise(
     *,
     level: float = NOISE,
 ) -> Tensor:
-    """Add noise of one source in a band of one octave, which channels record with gains of their own.
+    """Add noise of one source in a band of one octave, with a gain of its own in each channel.
 
     As artefacts are: a muscle, the mains, a cable. The band of each trial lies anywhere between
     `LOWEST` and half the sampling rate.
