@@ -133,6 +133,14 @@ TABLES = {
         "seed and the same batches, a single training.",
         ("data", "trials", "censors", "number", "mean", "difference", "sd"),
     ),
+    "augmentations": (
+        "The uncensored baseline with and without an augmentation of its training trials: balanced "
+        "accuracy on people never seen (four groups, each tested by a model of the others; means "
+        "over seeds), the difference person by person, and how many times as long a training "
+        "takes.",
+        ("data", "augmentation", "seeds", "people", "mean", "lower quartile", "difference",
+         "95 % interval", "p", "gained / lost", "time"),
+    ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
         "person: how many, and how many trials the statistics of training count for (prior; * the "
@@ -207,11 +215,15 @@ EVIDENCE = (
     *("gap", "skew", "draws", "digest", "importances", "curves"),
 )
 ADAPTING = ("adaptation",)
+AUGMENTING = ("augmentations",)
 PAGES = {
     "README.md": ("eegnet_step", "chosen_baseline", "evidence_in_short"),
-    "docs/figures.md": tuple(n for n in TABLES if n not in (*EVIDENCE, *PARTS, *ADAPTING)),
+    "docs/figures.md": tuple(
+        n for n in TABLES if n not in (*EVIDENCE, *PARTS, *ADAPTING, *AUGMENTING)
+    ),
     "docs/evidence.md": EVIDENCE,
     "docs/adapting.md": ADAPTING,
+    "docs/augmenting.md": AUGMENTING,
 }
 """Which tables stand on which page."""
 

@@ -23,6 +23,7 @@ ROOMS = {
     "autotransfer.encoder": "Signals to latents.",
     "autotransfer.estimation": "Tensor functions: no networks, no state.",
     "autotransfer.censoring": "Penalties that keep the subject out of the latent.",
+    "autotransfer.training": "Training: the estimator, augmentations of its trials.",
     "autotransfer.leakage": "What a latent tells about the person.",
     "autotransfer.search": "Settings, trials, ledger, engines, rules of selection.",
     "autotransfer.report": "What came of a run, on one page.",
@@ -35,6 +36,13 @@ MORE = {
         "mmd.MMD",
         "pairmmd.PairMMD",
         "began.BEGAN",
+    ],
+    "autotransfer.training": [
+        "augment.mask",
+        "augment.ring",
+        "augment.shift",
+        "augment.noise",
+        "augment.mix",
     ],
     "autotransfer.search": [
         "engines.executor.ExecutorEngine",

@@ -15,6 +15,7 @@ import pytest
 import autotransfer as at
 from benchmarks.accuracy import (
     adaptation,
+    augmentations,
     baseline,
     erm,
     gap,
@@ -73,6 +74,11 @@ JOBS = {
         adaptation,
         adaptation.Job("small", FOLD, OPTIONS),
         list(at.SubjectFolds().folds(DATA.subject))[FOLD],
+    ),
+    "augmentations": (
+        augmentations,
+        augmentations.Job("small", "mix", FOLD, 0, OPTIONS),
+        augmentations.groups(DATA.subject)[FOLD],
     ),
     "gap": (
         gap,

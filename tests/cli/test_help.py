@@ -20,6 +20,7 @@ from autotransfer.cli.errors import EXIT_CODES
 from autotransfer.data import NORMALISERS
 from autotransfer.leakage.probes import PROBES
 from autotransfer.search import ENGINES, RULES
+from autotransfer.training import AUGMENTATIONS
 
 COMMANDS = ["inspect", "run", "status", "report", "fit", "predict", "leakage", "export", "datasets"]
 HEAVY = ("torch", "sklearn", "pandas", "optuna", "scipy", "matplotlib")
@@ -108,6 +109,8 @@ def test_options_have_the_names_and_defaults_of_python(command, python):
         ("run", "rule", RULES),
         ("run", "engine", ENGINES),
         ("run", "normalise", NORMALISERS),
+        ("run", "augment", AUGMENTATIONS),
+        ("fit", "augment", AUGMENTATIONS),
         ("fit", "measure", MEASURES),
         ("fit", "mode", MODES),
         ("leakage", "probes", PROBES),

@@ -43,6 +43,7 @@ def fit(
     validation: Annotated[str, opt.training_option(help=_VALIDATION)] = "1",
     warmup_epochs: opt.WarmupEpochs = 0,
     normalise: opt.Normalise = "channel",
+    augment: opt.Augment = None,
     encoder: opt.Encoder = "eegnet",
     encoder_options: opt.EncoderOptions = None,
     sfreq: opt.Sfreq = None,

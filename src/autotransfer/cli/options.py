@@ -32,6 +32,10 @@ _STORAGE = (
     "folder by default."
 )
 _NORMALISE = "Scale of the signals: channel (EEG), trial (EMG), train or none."
+_AUGMENT = (
+    "Change training trials: mask, ring (electrodes around an arm), shift, noise, mix; several as "
+    "mask+shift."
+)
 _ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
 _SFREQ = "Sampling rate in Hz; that of the data by default."
 _PATIENCE = (
@@ -51,6 +55,7 @@ Check = Annotated[bool, typer.Option("--check", help="Exit with 3 if the run is 
 Storage = Annotated[str | None, engine_option(help=_STORAGE)]
 NJobs = Annotated[int, engine_option(help="Trials at once; -1 for one on each core.")]
 Normalise = Annotated[str, training_option(help=_NORMALISE)]
+Augment = Annotated[str | None, training_option(help=_AUGMENT)]
 Encoder = Annotated[str, training_option(help="Name of the encoder.")]
 EncoderOptions = Annotated[
     list[str] | None, training_option(metavar="NAME=VALUE", help=_ENCODER_OPTIONS)

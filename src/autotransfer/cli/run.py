@@ -76,6 +76,7 @@ def run(
     rule: Annotated[str | None, opt.search_option(help=_RULE)] = None,
     portraits: Annotated[bool, opt.search_option(help=_PORTRAITS)] = True,
     normalise: opt.Normalise = "channel",
+    augment: opt.Augment = None,
     encoder: opt.Encoder = "eegnet",
     encoder_options: opt.EncoderOptions = None,
     sfreq: opt.Sfreq = None,

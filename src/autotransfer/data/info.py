@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,9 @@ VOLTS = {"V": 10**9, "mV": 10**6, "uV": 10**3, "nV": 1}
 FAR = 30.0
 """Factor between amplitudes of two recordings from which the unit is in doubt. People, electrodes
 and amplifiers differ by less; volts and millivolts, or millivolts and microvolts, by 1000."""
+
+ARMBANDS = (8, 10)
+"""Electrodes of known armbands."""
 
 _SAMPLE = 256
 """Number of trials, evenly spaced, by which an amplitude is judged."""
@@ -148,6 +152,20 @@ def emg_channels(channels: Sequence[str] | None) -> list[str]:
     ['EMG1', 'biceps emg']
     """
     return [name for name in channels or () if "emg" in name.lower()]
+
+
+def is_ring(channels: Sequence[str] | None) -> bool:
+    """Tell whether channels are, by their names, those of an armband in their order around the arm.
+
+    Armbands have 8 electrodes (Myo) or 10 (3DC), which files call EMG1, EMG2 and so on.
+
+    Examples
+    --------
+    >>> is_ring([f"EMG{number}" for number in range(1, 9)]), is_ring(["EMG1", "EMG2"])
+    (True, False)
+    """
+    names = [re.sub(r"[\s_-]", "", name.lower()) for name in channels or ()]
+    return len(names) in ARMBANDS and names == [f"emg{i + 1}" for i in range(len(names))]
 
 
 def normalisation_doubt(channels: Sequence[str] | None, normalise: str | None) -> str:

@@ -72,6 +72,11 @@ class CensoredClassifier(SignalModel):
         z-score of each channel of each trial (for EEG); one scale for each trial (where the
         pattern of amplitude over channels is the signal, as in EMG); statistics of the training
         subjects; nothing.
+    augment : str, optional
+        How training trials are changed, anew in every epoch: a name in
+        `autotransfer.training.AUGMENTATIONS` ("mask", "ring", "shift", "noise", "mix"), or several
+        ("mask+shift"). "ring" is for electrodes around an arm, in their order. Nothing is changed
+        when the model validates, predicts or adapts.
     validation : int, float, list of subject ids, or None
         Subjects that validate: how many (chosen by seed), which share, which ones; None trains
         all `max_epochs` on everybody.
@@ -150,6 +155,7 @@ class CensoredClassifier(SignalModel):
         encoder_options: dict[str, Any] | None = None,
         sfreq: float | None = None,
         normalise: str = "channel",
+        augment: str | None = None,
         validation: Any = 1,
         learning_rate: float = 3e-3,
         weight_decay: float = 0.01,
@@ -169,7 +175,8 @@ class CensoredClassifier(SignalModel):
         self.measure, self.mode, self.strength = measure, mode, strength
         self.measure_options, self.warmup_epochs = measure_options, warmup_epochs
         self.encoder, self.encoder_options = encoder, encoder_options
-        self.sfreq, self.normalise, self.validation = sfreq, normalise, validation
+        self.sfreq, self.normalise, self.augment = sfreq, normalise, augment
+        self.validation = validation
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
         self.max_epochs, self.n_steps, self.patience = max_epochs, n_steps, patience
         self.subjects_per_batch = subjects_per_batch

@@ -35,6 +35,9 @@ class Feed:
     memory_budget : int
         Bytes that may be kept. The choice depends on this and the data alone, not on the machine,
         so that a run repeats bit for bit elsewhere.
+    statistics : bool
+        Whether the encoder prepares statistics. Those of signals that are changed before they
+        reach it (augmentations) would be wrong.
 
     Notes
     -----
@@ -50,11 +53,13 @@ class Feed:
         network: Network,
         device: torch.device,
         memory_budget: int,
+        statistics: bool = True,
     ) -> None:
         self._X, self._normaliser, self._device = X, normaliser, device
         _, channels, times = X.shape
         # Statistics serve the CPU's fused step only.
-        prepare = network.encoder.prepare if network.prepares and device.type == "cpu" else None
+        prepares = statistics and network.prepares and device.type == "cpu"
+        prepare = network.encoder.prepare if prepares else None
         per_trial = 4 * channels * times
         if prepare is not None:
             per_trial += 8 * int(network.encoder.stats_size)  # type: ignore[arg-type]

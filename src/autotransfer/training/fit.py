@@ -82,7 +82,8 @@ def fit_fold(
         penalty = _penalty(options, network, problem, fold)
     normaliser = Normaliser(options.normalise).fit(X, fold.train)
     used = np.union1d(fold.train, fold.validation)
-    feed = Feed(X, used, normaliser, network, device, options.memory_budget)
+    plain = options.augment is None
+    feed = Feed(X, used, normaliser, network, device, options.memory_budget, statistics=plain)
     batches = SubjectBatches(
         codes,
         fold.subject,
@@ -100,6 +101,8 @@ def fit_fold(
         weight_decay=options.weight_decay,
         max_epochs=options.epochs(len(fold.train)),
         patience=options.patience,
+        augment=options.augment,
+        sfreq=sfreq,
         seed=seed,
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
         checkpoint_every=options.checkpoint_every,

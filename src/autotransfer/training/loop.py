@@ -21,6 +21,7 @@ from torch.nn import functional
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
 from autotransfer.errors import NonFiniteLossError, join_some
+from autotransfer.training.augment import lookup_augmentations
 from autotransfer.training.checkpoint import (
     by_prefix,
     load_optimiser,
@@ -99,6 +100,8 @@ class LoopOptions:
     weight_decay: float
     max_epochs: int
     patience: int | None = None
+    augment: str | None = None
+    sfreq: float | None = None
     seed: int = 0
     checkpoint: Path | None = None
     checkpoint_every: int = 10
@@ -199,6 +202,12 @@ class _Run:
             parameters, lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
         )
         self.stops_early = len(self.fold.validation) > 0 and options.patience is not None
+        self.augmentations = lookup_augmentations(options.augment)
+        # Of its own: dropout is the same with and without augmentations.
+        self.draws = torch.Generator()
+        if self.augmentations:
+            codes = np.unique(self.fold.subject, return_inverse=True)[1]
+            self.subject = torch.from_numpy(codes.astype(np.int64))
 
     def epoch(self, view: EpochProgress) -> None:
         """Train one epoch, validate, decide whether to go on."""
@@ -206,8 +215,9 @@ class _Run:
         start = time.perf_counter()
         number = progress.epoch + 1
         # A stream of its own for each epoch: a resumed run needs no generator state.
-        seeds = np.random.SeedSequence([options.seed, number]).generate_state(2).tolist()
+        seeds = np.random.SeedSequence([options.seed, number]).generate_state(3).tolist()
         torch.manual_seed(seeds[0])
+        self.draws.manual_seed(seeds[2])
         rate = options.learning_rate / math.sqrt(number)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -260,7 +270,11 @@ class _Run:
         losses = torch.empty(self.batches.n_batches, device=self.device)
         for i, trials in enumerate(self.batches.epoch(number)):
             x, stats = self.feed.batch(trials)
-            y = self.y[torch.from_numpy(trials)].to(self.device, non_blocking=True)
+            codes = self.y[torch.from_numpy(trials)]
+            for augmentation in self.augmentations:
+                people = self.subject[torch.from_numpy(trials)]
+                x = augmentation.function(x, codes, people, self.draws, self.options.sfreq)
+            y = codes.to(self.device, non_blocking=True)
             z, logits = self.network(x, stats)
             loss = task_loss(logits, y, self.weights)
             losses[i] = loss.detach()

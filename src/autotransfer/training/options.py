@@ -31,6 +31,7 @@ from autotransfer.data.normalise import lookup_normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.validate import as_count, as_sampling_rate, as_seed
 from autotransfer.errors import DataWarning, SamplingRateError, SettingError, join_some
+from autotransfer.training.augment import lookup_augmentations
 from autotransfer.training.log import check_log
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -61,6 +62,7 @@ class TrainingOptions:
     encoder_options: Mapping[str, Any] | None
     sfreq: float | None
     normalise: str
+    augment: str | None
     learning_rate: float
     weight_decay: float
     max_epochs: int | None
@@ -94,6 +96,7 @@ class TrainingOptions:
             sizes = {"n_latent": 2, "n_subjects": 2, "n_classes": 2}
             make_censor(self.measure, self.mode, **sizes, options=self.measure_options)
         lookup_normaliser(self.normalise)
+        lookup_augmentations(self.augment)
         as_count(self.checkpoint_every, "checkpoint_every")
         as_count(self.warmup_epochs, "warmup_epochs", least=0)
         counts = ("max_epochs", "n_steps", "patience", "subjects_per_batch", "trials_per_subject")
@@ -186,6 +189,8 @@ class TrainingOptions:
         """
         options = {field.name: getattr(self, field.name) for field in fields(self)}
         options = {name: value for name, value in options.items() if name not in _NOT_HASHED}
+        if self.augment is None:
+            del options["augment"]  # trainings of before there were any keep their hash
         if isinstance(self.encoder, nn.Module):
             # Its structure and its first weights stand for a module.
             digest = hashlib.sha256(repr(self.encoder).encode())

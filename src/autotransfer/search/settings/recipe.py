@@ -41,6 +41,7 @@ class Recipe:
         return " ".join(
             f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
             for name, value in self.options
+            if value is not None  # what is not set says nothing
         )
 
     def __bool__(self) -> bool:

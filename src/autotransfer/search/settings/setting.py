@@ -48,7 +48,8 @@ class Setting:
         return cls(measure, mode, float(strength), tuple(sorted(options.items())))
 
     def __str__(self) -> str:
-        return f"{self.censor} ({self.recipe})" if self.recipe else self.censor
+        recipe = str(self.recipe)
+        return f"{self.censor} ({recipe})" if recipe else self.censor
 
     @property
     def censor(self) -> str:

@@ -101,6 +101,7 @@ def _training(documents: dict[str, Any]) -> list[str]:
         f"Encoder: {model['encoder'] or 'one of its own, whose code is not in this folder'}; the "
         f"latent is {model.get('latent') or 'its output'}, {model['n_latent']} numbers.",
         f"Censoring: {_censoring(model)}.",
+        *_augmentation(options),
         f"Trained on {_count(about.get('training_subjects', ()), 'subject')} for "
         f"{about.get('epochs', '?')} epochs; "
         f"{_count(about.get('validation_subjects', ()), 'other')} {_part(options)}; "
@@ -118,6 +119,11 @@ def _censoring(model: dict[str, Any]) -> str:
     strength = options.get("strength")
     how = "its default strength" if strength is None else f"strength {strength:g}"
     return f"{model['measure']} {options['mode']}, {how}"
+
+
+def _augmentation(options: dict[str, Any]) -> list[str]:
+    names = options.get("augment")
+    return [f"Augmentation of the training trials: {_escaped(names)}."] if names else []
 
 
 def _part(options: dict[str, Any]) -> str:

@@ -56,7 +56,11 @@ MODEL = {
     "encoder": (str, None),
     "encoder_options": dict,
     "encoder_made": (dict, None, ...),
-    "parameters": {"sfreq": (float, None, ...), "strength": (float, None, ...)},
+    "parameters": {
+        "sfreq": (float, None, ...),
+        "strength": (float, None, ...),
+        "augment": (str, None, ...),
+    },
     "n_channels": int,
     "n_times": int,
     "history": [dict],
