@@ -54,11 +54,15 @@ def _words(run_status: RunStatus) -> str:
 
     if run_status.complete:
         return "The run is complete."
+    model = ""
+    if (run_status.folder / "model").is_dir():
+        model = " Its model so far can be used already."
     if not run_status.alive:
-        return "The run is not complete, and nobody works on it: give the same command again."
+        words = "The run is not complete, and nobody works on it: give the same command again."
+        return words + model
     left = run_status.left
     more = "" if left is None else f"; this stage takes about {duration(left)} more"
-    return f"The run goes on{more}."
+    return f"The run goes on{more}.{model}"
 
 
 def report(

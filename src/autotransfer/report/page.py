@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from autotransfer._version import __version__
 from autotransfer.report import sections, tables
+from autotransfer.report.auto_summary import auto_answer
 from autotransfer.report.formatting import count
 from autotransfer.report.pictures import Drawing, shown_methods, stamp_of
 from autotransfer.report.record import Record
@@ -65,7 +66,7 @@ def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = N
     text = environment.get_template("page.html.jinja").render(
         record=record,
         about=record.about,
-        answer=answer(record),
+        answer=auto_answer(record) if record.auto and record.complete else answer(record),
         drawings=drawings,
         facts=sections.facts(record, assets),
         failures=_rows(tables.failures_table(record), MOST_FAILURES),

@@ -29,11 +29,12 @@ from autotransfer.search.settings.selection import TrialScores, lookup_rule
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
 from autotransfer.search.shared import Shared
+from autotransfer.search.status import OF_TRIALS
 from autotransfer.search.tasks import cost, scores
 from autotransfer.text import duration
 from autotransfer.training.options import TrainingOptions
 
-STAGES = ("first", "recipe", "censor", "confirm")
+STAGES = OF_TRIALS["auto"]
 """Stages that train and score on held-out people, in their order."""
 
 FIRST_SHARE = 0.12
