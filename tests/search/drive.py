@@ -24,6 +24,7 @@ def auto(out, **options):
         "out": out,
         "classifier": at.CensoredClassifier(max_epochs=3, device="cpu"),
         "space": SPACE,
+        "procedure": "paper",
         "keep": 1,
         "n_jobs": 2,
         "portraits": False,

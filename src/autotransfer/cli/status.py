@@ -39,11 +39,13 @@ def status(run: Run, storage: Storage = None, check: Check = False, as_json: Jso
 
 
 def _row(stage: Any) -> dict[str, Any]:
-    from autotransfer.search.status import STAGES
+    from autotransfer.search.status import OF_TRIALS, STAGES
 
+    # How far a hands-off run goes depends on what it sees.
+    unknown = "open" if stage.name in OF_TRIALS["auto"][1:] else "not yet known"
     return {
         "stage": STAGES[stage.name],
-        "planned": "not yet known" if stage.planned is None else str(stage.planned),
+        "planned": unknown if stage.planned is None else str(stage.planned),
         "done": stage.done,
         "failed": stage.failed,
     }

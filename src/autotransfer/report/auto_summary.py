@@ -197,9 +197,9 @@ def _how(record: Record) -> Iterator[str]:
     words = (
         f"People were put into {results['plan']['n_folds']} groups, each of which was held out "
         "once: nobody was scored by a model that had been trained with that person's recordings. "
-        f"{count(len(record.candidates) - ensemble, 'setting')} were tried on all groups"
+        f"{count(len(record.candidates) - ensemble, 'setting')} went through all groups"
     )
-    words += f", {some} on some of them. " if some else ". "
+    words += f", {some} through some of them. " if some else ". "
     if rule.level is None:
         words += f"The choice was made by the {results['rule']['is']}."
     else:

@@ -67,7 +67,7 @@ class RunProgress(Viewed):
         """Begin a stage, part of which may be on record already."""
         self._stage, self._total, self._running = name, total, 0
         self._done, self._failed, self._fresh = 0, 0, 0
-        if name not in OF_TRIALS["auto"]:
+        if name in OF_TRIALS["paper"]:
             self._scores = {}
         for entry in known:
             self._count(entry)
@@ -131,11 +131,12 @@ class RunProgress(Viewed):
         """How it goes; the best so far; what it is compared with."""
         left = self._left()
         going = [f"about {duration(left)} left"] if left else []
-        auto = self._stage in OF_TRIALS["auto"]
-        if auto or self._stage in OF_TRIALS["paper"]:
+        more = []
+        if self._stage in chain(*OF_TRIALS.values()):
             going = [f"{self._running} running", f"{self._failed} failed", *going]
-        facts = [", ".join(going or ["done" if self._fresh else "starting"])]
-        return facts + (self._of_settings() if auto else self._of_censors())
+            auto = self._stage in OF_TRIALS["auto"]
+            more = self._of_settings() if auto else self._of_censors()
+        return [", ".join(going or ["done" if self._fresh else "starting"]), *more]
 
     def _of_censors(self) -> list[str]:
         """Say which censor is best so far, and the baseline."""
