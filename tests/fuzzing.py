@@ -15,6 +15,7 @@ import shutil
 import struct
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -198,9 +199,9 @@ def look_at(run: Path, rng: random.Random) -> None:
     page(record, {}).encode()
 
 
-def ledger(rng: random.Random, there: Path) -> None:
+def ledger(rng: random.Random, there: Path, which: str = "run") -> None:
     run = there / "run"
-    shutil.copytree(FIXTURES / "run", run)
+    shutil.copytree(FIXTURES / which, run)
     path = run / "ledger.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     if rng.random() < 0.7:
@@ -224,9 +225,9 @@ def ledger(rng: random.Random, there: Path) -> None:
     look_at(run, rng)
 
 
-def run(rng: random.Random, there: Path) -> None:
+def run(rng: random.Random, there: Path, which: str = "run") -> None:
     folder = there / "run"
-    shutil.copytree(FIXTURES / "run", folder)
+    shutil.copytree(FIXTURES / which, folder)
     files = RunFolder(folder)
     sign = {"at": time.time(), "left": 12.0, "pid": 1, "host": "here"}
     files.heartbeat.write_text(json.dumps(sign))
@@ -241,7 +242,11 @@ def run(rng: random.Random, there: Path) -> None:
     files.write_results(results)
 
 
-KINDS = {"npz": npz, "store": store, "model": model, "ledger": ledger, "run": run}
+KINDS = {
+    **{"npz": npz, "store": store, "model": model, "ledger": ledger, "run": run},
+    "auto_ledger": partial(ledger, which="auto_run"),
+    "auto_run": partial(run, which="auto_run"),
+}
 
 
 def acts(first: str, count: str):

@@ -44,6 +44,7 @@ from bad_files import (
 from bad_input import S, X, Y, dataset, fitted, made
 
 RUN = Path(__file__).parent / "fixtures" / "run"
+AUTO = RUN.with_name("auto_run")
 HUGE = 10**400
 HALF = "a\ud800"
 
@@ -383,9 +384,9 @@ DATA = [
 # Runs ---------------------------------------------------------------------------------------------
 
 
-def run(there, name, change_it, look=gather):
+def run(there, name, change_it, look=gather, which=RUN):
     """Change a file of a finished run, and look at the run."""
-    shutil.copytree(RUN, there / "run")
+    shutil.copytree(which, there / "run")
     path = there / "run" / name
     content = json.loads(path.read_text())
     path.write_text(json.dumps(change_it(content)))
@@ -413,9 +414,9 @@ def written(body):
     return body + b',"crc":"%08x"}\n' % crc32(body)
 
 
-def ledger(there, stage, *keys, value, kind="entry", look=gather):
+def ledger(there, stage, *keys, value, kind="entry", look=gather, which=RUN):
     """Change something in the first such line of a ledger, and sign the line."""
-    shutil.copytree(RUN, there / "run")
+    shutil.copytree(which, there / "run")
     path = there / "run" / "ledger.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     for i, line in enumerate(lines):
@@ -487,6 +488,14 @@ RUNS = [
     ("ledger plan without rungs", lambda t: ledger(t, "search", "plan", "rungs", value=[], kind="plan"), e.LedgerError, f"{NO_TRIAL}; rungs"),
     ("ledger plan endless", lambda t: ledger(t, "crossval", "plan", "n_folds", value=10**9, kind="plan"), e.LedgerError, f"{NO_TRIAL}; n_folds"),
     ("ledger plan long", lambda t: ledger(t, "crossval", "plan", "n_seeds", value=10**6, kind="plan"), e.LedgerError, f"{NO_TRIAL}; trials"),
+    ("auto results a list", lambda t: run(t, "results.json", lambda c: [], which=AUTO), e.SourceError, f"{NO_RESULT}; object"),
+    ("auto results members a word", lambda t: run(t, "results.json", within("members", value="two"), which=AUTO), e.SourceError, f"{NO_RESULT}; members"),
+    ("auto results score beyond all", lambda t: run(t, "results.json", within("together_subjects", "0", value=1e308), which=AUTO), e.SourceError, f"{NO_RESULT}; together_subjects"),
+    ("auto results first unknown", lambda t: run(t, "results.json", within("first", "setting", "mode", value="x"), which=AUTO), e.SourceError, f"{NO_RESULT}; candidate"),
+    ("auto run recipes a list", lambda t: run(t, "run.json", within("definition", "recipes", value=[1]), which=AUTO), e.AutoTransferError, "copy"),
+    ("auto run asked a word", lambda t: run(t, "run.json", within("about", "asked", value="much"), which=AUTO), e.SourceError, f"{NO_RUN}; asked"),
+    ("auto ledger group a word", lambda t: ledger(t, "first", "definition", "grouped", value="yes", which=AUTO), e.LedgerError, f"{NO_TRIAL}; grouped"),
+    ("auto ledger plan endless", lambda t: ledger(t, "auto", "n_folds", value=10**9, kind="plan", look=read_status, which=AUTO), e.LedgerError, f"{NO_TRIAL}; n_folds"),
     ("ledger line deep", deep_line, e.LedgerError, "ledger.jsonl; holds no trial; copy"),
     ("ledger line endless", endless_line, e.LedgerError, "ledger.jsonl; longer than; copy"),
 ]  # fmt: skip

@@ -221,7 +221,7 @@ class AutoTransfer(SignalEstimator):
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
             ledger = stack.enter_context(RunLedger(storage, digest(definition)))
-            folder.claim(definition, self._about(shared.problem, options.space))
+            folder.claim(definition, self._about(shared.problem, options))
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(starter)
@@ -309,9 +309,10 @@ class AutoTransfer(SignalEstimator):
         starter, show = self._starter(shared, None), RunProgress(bool(self.verbose))
         return forecast(shared, run_options_of(self, shared.problem), starter, show, seconds)
 
-    def _about(self, problem: Problem, space: Space) -> dict[str, Any]:
+    def _about(self, problem: Problem, options: RunOptions) -> dict[str, Any]:
         """Say what is good to know of a run, for its report."""
-        return {
+        asked = {} if options.recipes is None else {"asked": self._asked()}
+        return asked | {
             **versions(),
             "classifier": given_options(self.classifier),
             "shape": list(problem.X.shape),
@@ -322,8 +323,19 @@ class AutoTransfer(SignalEstimator):
             "subject_names": dict(problem.subject_names),
             "signals": problem.info.to_json(),
             "storage": None if self.storage is None else place(self.storage),
-            "params": space.params(),
+            "params": options.space.params(),
             "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+
+    def _asked(self) -> dict[str, Any]:
+        """Say what somebody asked of a hands-off run that its definition has in other words."""
+        of_training = CensoredClassifier().get_params(deep=False)
+        return {
+            "own_recipes": self.recipes is not None,
+            "fixed": [name for name in self.fixed if name in of_training],
+            "signal": self.signal,
+            "n_folds": self.n_folds,
+            "max_epochs": None if self.classifier is None else self.classifier.max_epochs,
         }
 
     def _starter(self, shared: Shared, folder: RunFolder | None) -> Starter:

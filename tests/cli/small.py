@@ -13,8 +13,7 @@ from autotransfer.data import write_npz
 # Baseline and 2 settings on one fold; then baseline and 1 candidate of each measure on all 3.
 TRIALS = 3 + 3 * 2
 OPTIONS = [
-    *("--procedure", "paper"),
-    *("--measure", "mmd", "--measure", "adversary", "--mode", "marginal"),
+    *("--procedure", "paper", "--measure", "mmd", "--measure", "adversary", "--mode", "marginal"),
     *("--strengths", "mmd=3", "--strengths", "adversary=0.1", "--keep", "1", "--n-folds", "3"),
     *("--max-epochs", "2", "--device", "cpu", "--no-portraits"),
 ]

@@ -2,6 +2,7 @@
 
 from autotransfer.search import BASELINE, BASELINE_BY_CLASS, Entry, Setting
 from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.settings.trial import Trial
 
 
@@ -17,3 +18,25 @@ def test_the_best_so_far_is_a_censor_and_no_baseline(capsys):
     said = capsys.readouterr().err
     assert "best so far 0.600 mmd conditional 1" in said
     assert "baseline 0.500 uncensored" in said
+
+
+def test_the_best_so_far_of_a_hands_off_run_was_tried_on_everybody(capsys):
+    progress = RunProgress(True, every=0.0)
+
+    def trial(stage, steps, fold, score):
+        one = Trial(Setting(None, recipe=Recipe.of(n_steps=steps)), fold, 2, 0, 1, grouped=True)
+        result = {"validation": {"subjects": {f"person {fold}": score}}}
+        return Entry(one.id("data"), stage, "done", one.to_json(), result)
+
+    first = [trial("first", 10, fold, 0.5) for fold in range(2)]
+    progress.stage("first", 2, first)
+    progress.stage("refit", 1, ())
+    other, part = [trial("recipe", 20, fold, 0.6) for fold in range(2)], trial("recipe", 40, 0, 0.9)
+    capsys.readouterr()
+    progress.stage("recipe", 4, [*first, *other, part])
+    progress.stage("recipe", 5, [*first, *other, part])
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(
+        "best so far 0.600 ± 0.000 uncensored (n_steps=20), first answer 0.500 ± 0.000 uncensored "
+        "(n_steps=10)"
+    )

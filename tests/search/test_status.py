@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +114,17 @@ except SystemExit as end:
 heavy = ("torch", "sklearn", "pandas", "scipy", "numpy", "optuna", "matplotlib")
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """
+
+
+def test_looking_at_a_hands_off_run_imports_nothing_heavy():
+    code = LOOK.format(str(Path(__file__).parents[1] / "fixtures" / "auto_run"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *said, heavy = done.stdout.splitlines()
+    stages = {"first answer": "3", "trying recipes": "open", "further seeds": "open"}
+    for stage, planned in stages.items():
+        assert any(stage in line and f"| {planned} " in line for line in said)
+    assert said[-1] == "The run is complete."
+    assert json.loads(heavy) == []
 
 
 def test_looking_at_a_run_imports_nothing_heavy(folder):

@@ -39,11 +39,13 @@ def status(run: Run, storage: Storage = None, check: Check = False, as_json: Jso
 
 
 def _row(stage: Any) -> dict[str, Any]:
-    from autotransfer.search.status import STAGES
+    from autotransfer.search.status import OF_TRIALS, STAGES
 
+    # How far a hands-off run goes depends on what it sees.
+    unknown = "open" if stage.name in OF_TRIALS["auto"][1:] else "not yet known"
     return {
         "stage": STAGES[stage.name],
-        "planned": "not yet known" if stage.planned is None else str(stage.planned),
+        "planned": unknown if stage.planned is None else str(stage.planned),
         "done": stage.done,
         "failed": stage.failed,
     }
@@ -54,11 +56,15 @@ def _words(run_status: RunStatus) -> str:
 
     if run_status.complete:
         return "The run is complete."
+    model = ""
+    if (run_status.folder / "model").is_dir():
+        model = " Its model so far can be used already."
     if not run_status.alive:
-        return "The run is not complete, and nobody works on it: give the same command again."
+        words = "The run is not complete, and nobody works on it: give the same command again."
+        return words + model
     left = run_status.left
     more = "" if left is None else f"; this stage takes about {duration(left)} more"
-    return f"The run goes on{more}."
+    return f"The run goes on{more}.{model}"
 
 
 def report(

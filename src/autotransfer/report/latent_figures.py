@@ -35,6 +35,8 @@ class Leak:
         What guessing gives.
     subjects : int
         People among whom it has to tell.
+    name : str
+        Of the role, as the reader is told it.
     """
 
     role: str
@@ -44,6 +46,7 @@ class Leak:
     high: float
     chance: float
     subjects: int
+    name: str
 
 
 def leakage_figure(leaks: Sequence[Leak], theme: Theme, stamp: str = "") -> Figure:
@@ -63,7 +66,7 @@ def leakage_figure(leaks: Sequence[Leak], theme: Theme, stamp: str = "") -> Figu
             ms=7,
             color=colour,
             markeredgecolor=theme.paper,
-            label=leak.role,
+            label=leak.name,
         )
         ax.plot(
             [100 * leak.chance] * 2,
@@ -82,7 +85,7 @@ def leakage_figure(leaks: Sequence[Leak], theme: Theme, stamp: str = "") -> Figu
     ax.set_xlabel("how often a probe recognises the person, %")
     handles, labels = ax.get_legend_handles_labels()
     handle_of = dict(zip(labels, handles, strict=True))
-    names = [*roles, "guessing"]
+    names = [*dict.fromkeys(leak.name for leak in leaks), "guessing"]
     ax.legend(
         [handle_of[name] for name in names],
         names,

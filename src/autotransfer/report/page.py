@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from autotransfer._version import __version__
 from autotransfer.report import sections, tables
+from autotransfer.report.auto_summary import auto_answer
 from autotransfer.report.formatting import count
 from autotransfer.report.pictures import Drawing, shown_methods, stamp_of
 from autotransfer.report.record import Record
@@ -27,16 +28,14 @@ MOST_SETTINGS = 2000
 MOST_FAILURES = 200
 """Most rows of the table of failures; the CSV file has all."""
 
+_SPREAD = {"mean": "mean", "sd": "SD", "lower quartile": "lower quartile", "worst": "worst"}
 SCORE_COLUMNS = {
     f"{side} {key}": f"{side.capitalize()} {label}"
     for side in ("validation", "test")
-    for key, label in {
-        "mean": "mean",
-        "sd": "SD",
-        "lower quartile": "lower quartile",
-        "worst": "worst",
-    }.items()
+    for key, label in _SPREAD.items()
 }
+HELD_OUT_COLUMNS = {f"test {key}": label[0].upper() + label[1:] for key, label in _SPREAD.items()}
+"""Of a hands-off run, where who is held out validates and tests."""
 
 
 def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = None) -> str:
@@ -65,7 +64,7 @@ def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = N
     text = environment.get_template("page.html.jinja").render(
         record=record,
         about=record.about,
-        answer=answer(record),
+        answer=auto_answer(record) if record.auto and record.complete else answer(record),
         drawings=drawings,
         facts=sections.facts(record, assets),
         failures=_rows(tables.failures_table(record), MOST_FAILURES),
@@ -79,7 +78,7 @@ def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = N
         python_call=python(record),
         report_command=f"autotransfer report {quote(record.name)}",
         row_count=count(len(settings), "row"),
-        score_columns=SCORE_COLUMNS,
+        score_columns=HELD_OUT_COLUMNS if record.auto else SCORE_COLUMNS,
         script=script,
         search_folds=sections.search_folds(record),
         settings=settings,

@@ -15,7 +15,7 @@ from autotransfer.report.latent_figures import Leak
 from autotransfer.report.record import Method, Record
 from autotransfer.report.score_figures import Row
 from autotransfer.report.theme import DARK, LIGHT, Theme, drawing, to_png, to_svg
-from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.setting import BASELINE, Setting
 
 MOST_METHODS = 40
 """Most candidates in the picture of scores; the table has all."""
@@ -74,10 +74,9 @@ def draw(picture: Picture, png: bool) -> Drawing:
 
 def stamp_of(record: Record) -> str:
     """Say what must stand on every picture of a run; nothing if it is complete and honest."""
-    if not record.complete:
-        # Not the sum over stages: the cross-validation uses trials of the search.
-        done = record.counts["search"] + record.counts["crossval"]
-        return f"PARTIAL: unfinished run, {count(done, 'trial')} so far"
+    if not record.complete or record.best_so_far:
+        word = "BEST SO FAR" if record.best_so_far else "PARTIAL"
+        return f"{word}: unfinished run, {count(record.n_trials, 'trial')} so far"
     return "FOR STUDY ONLY: chosen by TEST scores" if record.for_study_only else ""
 
 
@@ -112,6 +111,17 @@ def short_name(setting: Setting) -> str:
     return " ".join(words)
 
 
+def label(record: Record, method: Method) -> str:
+    """Name a method where there is little room; in a hands-off run by what its recipe changes."""
+    censor = short_name(method.setting)
+    if not record.auto or record.baseline is None:
+        return censor
+    recipe = str(method.setting.recipe.changes(record.baseline.setting.recipe))
+    parts = [] if censor == str(BASELINE) else [censor]
+    words = ", ".join([*parts, recipe] if recipe else parts or ["default recipe"])
+    return f"mean of {method.networks}: {words}" if method.networks > 1 else words
+
+
 def shown_methods(record: Record) -> list[Method]:
     """Candidates in the order of the picture: chosen, baseline, the others as they were judged."""
     methods = [m for m in tables.ranked_methods(record) if m.candidate and m.test]
@@ -121,18 +131,19 @@ def shown_methods(record: Record) -> list[Method]:
 
 def _methods(record: Record) -> Picture | None:
     rows = [
-        Row(short_name(m.setting), list(m.test.values()), role_of(record, m))
+        Row(label(record, m), list(m.test.values()), role_of(record, m), _mark(record, m))
         for m in shown_methods(record)
     ]
     if not rows:
         return None
     means = "; ".join(
-        f"{row.name}{f' ({row.role})' if row.role else ''} {percent(float(np.mean(row.scores)))} "
+        f"{row.name}{f' ({row.mark})' if row.mark else ''} {percent(float(np.mean(row.scores)))} "
         f"over {len(row.scores)}"
         for row in rows
     )
+    which = "setting that was tried on everybody" if record.auto else "cross-validated method"
     alt = (
-        "Dot plot: test balanced accuracy of every person with each cross-validated method, the "
+        f"Dot plot: test balanced accuracy of every person with each {which}, the "
         f"mean marked. Means: {means}."
     )
     chance = 1 / record.n_classes
@@ -142,6 +153,12 @@ def _methods(record: Record) -> Picture | None:
         alt,
         lambda theme, stamp: score_figures.methods_figure(rows, chance, theme, stamp),
     )
+
+
+def _mark(record: Record, method: Method) -> str:
+    """Say what a method is, in brackets behind its name."""
+    role = role_of(record, method)
+    return "first answer" if record.auto and role == "baseline" else role
 
 
 def _people(record: Record) -> Picture | None:
@@ -156,11 +173,14 @@ def _people(record: Record) -> Picture | None:
         + (f" to {percent(other[person], 0)}" if other and person in other else "")
         for person in ends
     )
+    before = "default recipe" if record.auto else "uncensored"
     what = "without and with the chosen censor" if other else "with the uncensored model"
+    if record.auto:
+        what = "with the default recipe and with the answer" if other else "with the default recipe"
     which = "lowest and highest of them" if len(ends) < len(ranked) else "from lowest to highest"
     alt = (
-        f"Test balanced accuracy of each of {len(ranked)} people {what}, sorted by the uncensored "
-        f"score; {which}: {scores}."
+        f"Test balanced accuracy of each of {len(ranked)} people {what}, sorted by the "
+        f"{before if record.auto else 'uncensored'} score; {which}: {scores}."
     )
     chance = 1 / record.n_classes
     return _picture(
@@ -168,7 +188,7 @@ def _people(record: Record) -> Picture | None:
         "people",
         alt,
         lambda theme, stamp: score_figures.people_figure(
-            baseline.test, other, chance, theme, stamp
+            baseline.test, other, chance, theme, stamp, before
         ),
     )
 
@@ -177,7 +197,7 @@ def leaks(record: Record) -> list[Leak]:
     """Leakage of the latents that the report compares."""
     # While nothing is chosen the baseline is all that may be shown.
     portraits = {"baseline": record.baseline_portrait}
-    if record.chosen is not None and record.chosen is not record.baseline:
+    if record.chosen is not None and record.chosen.setting.measure is not None:
         portraits["chosen"] = record.portrait(record.chosen.setting)
         portraits["placebo"] = record.portrait(record.chosen.setting, placebo=True)
     return [
@@ -187,6 +207,7 @@ def leaks(record: Record) -> list[Leak]:
             **leakage["best"]["accuracy"],
             chance=leakage["chance"],
             subjects=len(leakage["subjects"]),
+            name=_latent_of(record, role),
         )
         for role, portrait in portraits.items()
         for part, leakage in ({} if portrait is None else portrait.leakage).items()
@@ -194,12 +215,20 @@ def leaks(record: Record) -> list[Leak]:
     ]
 
 
+def _latent_of(record: Record, role: str) -> str:
+    """Name the latent of a role: of a hands-off run the uncensored one is no baseline."""
+    if not record.auto or role != "baseline":
+        return role
+    chosen = record.chosen is not None and record.chosen.setting.measure is None
+    return "chosen" if chosen else "uncensored"
+
+
 def _leakage(record: Record) -> Picture | None:
     shares = leaks(record)
     if not shares:
         return None
     numbers = "; ".join(
-        f"{leak.part} of the {leak.role} {percent(leak.value)} (interval {percent(leak.low, 0)} to "
+        f"{leak.part} of the {leak.name} {percent(leak.value)} (interval {percent(leak.low, 0)} to "
         f"{percent(leak.high, 0)}, guessing {percent(leak.chance)})"
         for leak in shares
     )
@@ -240,7 +269,7 @@ def _maps(record: Record) -> Picture | None:
     maps = {}
     before = record.baseline_portrait
     if before is not None and before.points:
-        maps["uncensored"] = before.points
+        maps[_latent_of(record, "baseline") if record.auto else "uncensored"] = before.points
     after = None if record.chosen is None else record.portrait(record.chosen.setting)
     if after is not None and after.points and after is not before:
         maps["chosen"] = after.points

@@ -7,6 +7,7 @@ themselves are not needed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,20 @@ from autotransfer.documents import misfit, read_object
 from autotransfer.errors import LedgerError, SourceError
 from autotransfer.search.driver import scores_of
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.ledger.run_ledger import SETTING
+from autotransfer.search.ledger.run_ledger import OPTIONS, SETTING
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import RULES, Rule, TrialScores, by_subject
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
-from autotransfer.search.status import AGAIN, RunStatus, crossval_trials, open_run, status_of
-
-TRIALS = ("search", "crossval")
-STAGES = (*TRIALS, "refit", "portrait")
+from autotransfer.search.status import (
+    AGAIN,
+    OF_TRIALS,
+    RunStatus,
+    crossval_trials,
+    open_run,
+    procedure_of,
+    status_of,
+)
 
 # What run.json and results.json must hold for a report.
 _RUN = {
@@ -35,11 +41,19 @@ _RUN = {
         **{"data": str, "strategy": str, "prune": bool, "n_settings": (int, None)},
         "budget": (slice(0, 1e12), None),
         "space": {"modes": [str], "measures": {str: {"strengths": list, "options": list}}},
+        "recipes": ({str: [OPTIONS]}, ...),
     },
     "about": {
         **dict.fromkeys(("begun", "autotransfer", "torch", "numpy", "python"), str),
         **{"classifier": dict, "shape": [int], "classes": [str, ...], "subjects": [str]},
         "subject_names": {str: str},
+        "asked": (
+            {
+                **{"own_recipes": bool, "fixed": [str], "signal": (str, None)},
+                **{"n_folds": (int, None), "max_epochs": (int, None)},
+            },
+            ...,
+        ),
     },
 }
 _PLAN = ("keep", "n_folds", "n_seeds")
@@ -50,6 +64,12 @@ _RESULTS = {
     "plan": {"search_folds": (int, ...), "rungs": [int, ...], **dict.fromkeys(_PLAN, int)},
     "people_in_a_fold": {side: [int] for side in ("train", "validation", "test")},
     **{"still_falling": int, "trainings": int},
+}
+_AUTO_RESULTS = _RESULTS | {
+    "first": {"setting": SETTING},
+    "members": [{"setting": SETTING, "seed": int}, ...],
+    "together_subjects": {str: slice(0, 1)},
+    **{"not_tried": [str], "trials": int},
 }
 _ANEW = "Delete it and make the same run again: nothing is trained twice, and it is written anew."
 
@@ -63,13 +83,16 @@ class Method:
     setting : Setting
         What was tried.
     candidate : bool
-        Whether it is cross-validated, or was tried in the search only.
+        Whether it is cross-validated (in a hands-off run: was tried on all groups of people), or
+        was tried in the search (on some groups) only.
     planned, done, failed : int
         Trials.
     validation, test : dict of str to float
         Balanced accuracy of each person, the mean over seeds.
     adapted : dict of str to float
         The same of test people, by models adapted to them without labels; may be empty.
+    networks : int
+        Of how many networks the mean is scored; their settings are the setting's or close to it.
     """
 
     setting: Setting
@@ -80,11 +103,13 @@ class Method:
     validation: dict[str, float]
     test: dict[str, float]
     adapted: dict[str, float] = field(default_factory=dict)
+    networks: int = 1
 
     @property
     def name(self) -> str:
         """How it is called."""
-        return str(self.setting)
+        several = f"mean of {self.networks} networks: " if self.networks > 1 else ""
+        return f"{several}{self.setting}"
 
     @property
     def complete(self) -> bool:
@@ -130,7 +155,8 @@ class Record:
     status : RunStatus
         How far the run is.
     results : dict or None
-        What ``results.json`` holds; None unless the run is complete.
+        What ``results.json`` holds; None unless the run is complete, or a hands-off run that has an
+        answer.
     methods : tuple of Method
         Every setting tried, the cross-validated ones first, each part in the order of its plan.
     nested : dict of str to float
@@ -174,6 +200,21 @@ class Record:
         return self.results is not None
 
     @property
+    def auto(self) -> bool:
+        """Whether it is a hands-off run, which searches recipes too."""
+        return "recipes" in self.definition
+
+    @property
+    def best_so_far(self) -> bool:
+        """Whether there is a result that is not the last one: the run is not at its end."""
+        return self.results is not None and not self.status.complete
+
+    @property
+    def n_trials(self) -> int:
+        """Trials on record; not the sum over stages of the status, some of which share trials."""
+        return sum(self.counts[stage] for stage in OF_TRIALS["auto" if self.auto else "paper"])
+
+    @property
     def rule(self) -> Rule | None:
         """The rule by which the choice was made; None while there is none."""
         return None if self.results is None else RULES[self.results["rule"]["name"]]
@@ -190,18 +231,28 @@ class Record:
 
     @property
     def candidates(self) -> list[Method]:
-        """What is cross-validated."""
+        """What is cross-validated; in a hands-off run, what was tried on all groups of people."""
         return [method for method in self.methods if method.candidate]
 
     @property
     def baseline(self) -> Method | None:
-        """The uncensored one, with the batches of what was chosen."""
+        """What the choice is compared with.
+
+        The uncensored one, with the batches of what was chosen. In a hands-off run the first
+        answer, which is the default recipe.
+        """
+        if self.auto:
+            methods = [m for m in self.methods if m.networks == 1]
+            if self.results is None:
+                return methods[0] if methods else None
+            first = Setting.from_json(self.results["first"]["setting"])
+            return next((m for m in methods if m.candidate and m.setting == first), None)
         wanted = BASELINE if self.results is None else self._chosen_setting.baseline
         return next((m for m in self.methods if m.setting == wanted), None)
 
     @property
     def chosen(self) -> Method | None:
-        """The chosen one; None unless the run is complete."""
+        """The chosen one; None while there is no result."""
         if self.results is None:
             return None
         return next((m for m in self.candidates if m.setting == self._chosen_setting), None)
@@ -218,8 +269,9 @@ class Record:
 
     @property
     def baseline_portrait(self) -> Portrait | None:
-        """The portrait of the baseline, if there is one."""
-        return None if self.baseline is None else self.portrait(self.baseline.setting)
+        """The portrait of the uncensored network with the recipe of the choice, if there is one."""
+        one = self.chosen or self.baseline
+        return None if one is None else self.portrait(one.setting.baseline)
 
     def portrait(self, setting: Setting, placebo: bool = False) -> Portrait | None:
         """Find the portrait of a method; the last one if there are several."""
@@ -241,25 +293,32 @@ def gather(folder: Path, storage: str | None = None) -> Record:
     wrong = misfit(run, _RUN) or ("" if len(run["about"]["shape"]) == 3 else "its shape")
     with ledger:
         _require(wrong, RunFolder(folder).run, AGAIN)
-        status = status_of(folder, ledger)
-        results = _results(folder) if status.complete else None
-        planned = crossval_trials(ledger)
+        procedure = procedure_of(run)
+        auto = procedure == "auto"
+        status = status_of(folder, procedure, ledger)
+        there = RunFolder(folder).results.exists() if auto else status.complete
+        results = _results(folder, _AUTO_RESULTS if auto else _RESULTS) if there else None
         # One by one: a hundred thousand entries are not kept, only their scores.
         trials: dict[Trial, TrialScores] = {}
         portraits, failures, seconds = [], [], 0.0
-        counts = dict.fromkeys(STAGES, 0)
-        for stage in STAGES:
+        stages = (*OF_TRIALS[procedure], "refit", "portrait")
+        counts = dict.fromkeys(stages, 0)
+        for stage in stages:
             for entry in ledger.each(stage):
                 counts[stage] += 1
                 seconds += entry.result.get("seconds", 0.0)
                 if entry.state == "failed":
                     failures.append(entry)
-                if stage in TRIALS:
+                if stage in OF_TRIALS[procedure]:
                     trials[entry.trial] = scores_of(entry)
                 elif stage == "portrait":
                     portraits.append(_portrait(entry))
+        planned = _on_all_groups(trials, ledger) if auto else crossval_trials(ledger)
+        methods = _methods(trials, planned)
+        if auto and results is not None:
+            methods = _with_answer(methods, results)
         names = _unique_names(run["about"]["subject_names"])
-        methods = [_with_names(method, names) for method in _methods(trials, planned)]
+        methods = [_with_names(method, names) for method in methods]
         record = Record(
             folder.resolve().name,
             run["definition"],
@@ -273,11 +332,12 @@ def gather(folder: Path, storage: str | None = None) -> Record:
             counts=counts,
             seconds=seconds,
         )
-        if results is not None and record.chosen is None:
+        lost = record.chosen is None or (auto and record.baseline is None)
+        if results is not None and lost:
             _require("what it chose was not a candidate", RunFolder(folder).results, _ANEW)
         focus = record.chosen or record.baseline
         confusion, curves = _confusion_and_curves(
-            ledger, focus, set(planned or ()), record.n_classes
+            ledger, OF_TRIALS[procedure], focus, set(planned or ()), record.n_classes
         )
     return replace(record, focus=focus, confusion=confusion, curves=curves)
 
@@ -287,12 +347,14 @@ def _require(wrong: str, path: Path, advice: str) -> None:
         raise SourceError(f"{path} is not as a run writes it ({wrong}). {advice}")
 
 
-def _results(folder: Path) -> dict[str, Any]:
+def _results(folder: Path, form: dict[str, Any]) -> dict[str, Any]:
     path = RunFolder(folder).results
     results = read_object(path, SourceError, _ANEW)
-    wrong = misfit(results, _RESULTS)
+    wrong = misfit(results, form)
     if not wrong and results["rule"]["name"] not in RULES:
         wrong = f"there is no rule {results['rule']['name']!r:.40}"
+    if not wrong and not results.get("together_subjects", True):
+        wrong = "together_subjects should not be empty"
     _require(wrong, path, _ANEW)
     return results
 
@@ -313,6 +375,31 @@ def _methods(trials: dict[Trial, TrialScores], planned: list[Trial] | None) -> l
         last = max(trial.epochs for trial in plan)
         methods.append(_method(setting, False, [t for t in plan if t.epochs == last], trials))
     return methods
+
+
+def _on_all_groups(trials: dict[Trial, TrialScores], ledger: Ledger) -> list[Trial]:
+    """Trials of a hands-off run whose setting and seed were tried on every group of people."""
+    plan = ledger.plan("auto")
+    groups: dict[tuple[Setting, int], list[Trial]] = {}
+    for trial, score in trials.items():
+        if not score.error:
+            groups.setdefault((trial.setting, trial.seed), []).append(trial)
+    n = None if plan is None else plan["n_folds"]
+    whole = {key: mine for key, mine in groups.items() if len({t.fold for t in mine}) == n}
+    # Further seeds are of no use without the first one, by which settings are compared.
+    return [t for (setting, _), mine in whole.items() if (setting, 0) in whole for t in mine]
+
+
+def _with_answer(methods: list[Method], results: dict[str, Any]) -> list[Method]:
+    """Put the answer of a hands-off run in front, with its scores, which may be an ensemble's."""
+    setting = Setting.from_json(results["chosen"]["setting"])
+    own = next((m for m in methods if m.candidate and m.setting == setting), None)
+    if own is None:
+        return methods
+    scores, n = dict(results["together_subjects"]), len(results["members"])
+    answer = replace(own, validation=scores, test=scores, networks=n)
+    # The networks by themselves stay in the list beside their mean.
+    return [answer if m is own else m for m in methods] if n == 1 else [answer, *methods]
 
 
 def _unique_names(names: dict[str, str]) -> dict[str, str]:
@@ -358,14 +445,18 @@ def _method(
 
 
 def _confusion_and_curves(
-    ledger: Ledger, focus: Method | None, planned: set[Trial], n_classes: int
+    ledger: Ledger,
+    stages: Sequence[str],
+    focus: Method | None,
+    planned: set[Trial],
+    n_classes: int,
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[dict[str, Any], ...]]:
     """Read confusion matrix and curves of one method."""
     if focus is None:
         return None, ()
     confusion: npt.NDArray[np.int64] | None = None
     curves = []
-    for stage in TRIALS:
+    for stage in stages:
         for entry in ledger.each(stage, curves=True):
             if entry.state != "done" or entry.trial.setting != focus.setting:
                 continue

@@ -54,6 +54,13 @@ def python(record: Record) -> str:
     arguments: dict[str, str] = {}
     if definition["budget"] is not None:
         arguments["budget"] = repr(f"{definition['budget']:.15g}s")
+    # What somebody asked of a hands-off run; of the paper's all is in the definition.
+    asked = dict(record.about.get("asked", {}))
+    if not record.auto:
+        arguments["procedure"] = repr("paper")
+    elif asked.pop("own_recipes", False):
+        arguments["recipes"] = "..."  # the reader has to make it again
+    arguments |= {name: repr(asked[name]) for name in ("signal", "fixed") if asked.get(name)}
     arguments["out"] = repr(record.name)
     classifier = _classifier(record)
     if classifier:
@@ -69,9 +76,11 @@ def python(record: Record) -> str:
         ("n_seeds", 1),
         ("search_folds", 1),
     ):
-        if definition[name] != default:
-            arguments[name] = repr(definition[name])
-    if record.results is not None and record.results["rule"]["name"] != "lower_quartile":
+        value = asked.get(name) if record.auto and name == "n_folds" else definition[name]
+        if value != default:
+            arguments[name] = repr(value)
+    rule = "safe" if record.auto else "lower_quartile"
+    if record.results is not None and record.results["rule"]["name"] != rule:
         arguments["rule"] = repr(record.results["rule"]["name"])
     arguments["random_state"] = repr(definition["seed"])
     lines = [f"    {name}={value}," for name, value in arguments.items()]
@@ -94,8 +103,10 @@ def _classifier(record: Record) -> str:
         name: "..." if isinstance(value, dict) and "object" in value else repr(value)
         for name, value in record.classifier.items()
     }
-    if record.definition["max_epochs"] != CensoredClassifier().max_epochs:
-        options["max_epochs"] = repr(record.definition["max_epochs"])
+    # A hands-off run searches the length of a training, unless somebody set it.
+    set_by = record.about.get("asked", {}) if record.auto else record.definition
+    if set_by.get("max_epochs") != CensoredClassifier().max_epochs:
+        options["max_epochs"] = repr(set_by["max_epochs"])
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 

@@ -29,11 +29,14 @@ class Row:
         One for each person.
     role : {"chosen", "baseline", ""}
         What it is.
+    mark : str
+        The same in the words of the picture.
     """
 
     name: str
     scores: Sequence[float]
     role: str = ""
+    mark: str = ""
 
 
 def methods_figure(rows: Sequence[Row], chance: float, theme: Theme, stamp: str = "") -> Figure:
@@ -59,7 +62,7 @@ def methods_figure(rows: Sequence[Row], chance: float, theme: Theme, stamp: str 
         )
         bold = "bold" if row.role else "normal"
         along = ax.get_yaxis_transform()
-        words = short(row.name, 46) + (f" ({row.role})" if row.role else "")
+        words = short(row.name, 46) + (f" ({row.mark})" if row.mark else "")
         ax.text(0.0, place - 0.24, words, transform=along, va="bottom", fontweight=bold, fontsize=8)
         ax.text(
             1.0,
@@ -87,8 +90,9 @@ def people_figure(
     chance: float,
     theme: Theme,
     stamp: str = "",
+    before_is: str = "uncensored",
 ) -> Figure:
-    """Draw each person's test score without and with the chosen censor, sorted by the baseline."""
+    """Draw each person's test score without and with what was chosen, sorted by the former."""
     people = sorted(baseline, key=lambda person: baseline[person])
     before = 100 * np.array([baseline[person] for person in people])
     after = None
@@ -104,7 +108,7 @@ def people_figure(
             (ax.hlines if named else ax.vlines)(
                 place[rows], before[rows], after[rows], color=colour, linewidth=1.8, alpha=0.75
             )
-    _dots(ax, before, place, named, "o", theme.paper, theme.baseline, "uncensored")
+    _dots(ax, before, place, named, "o", theme.paper, theme.baseline, before_is)
     if after is not None:
         _dots(ax, after, place, named, "s", theme.chosen, theme.chosen, "chosen")
     if named:
@@ -114,7 +118,7 @@ def people_figure(
         ax.set_ylabel("person")
         ax.set_xlabel("balanced accuracy, %")
     else:
-        ax.set_xlabel(f"{len(people)} people, sorted by the uncensored score")
+        ax.set_xlabel(f"{len(people)} people, sorted by the {before_is} score")
         ax.set_ylabel("balanced accuracy, %")
     ax.grid(axis="x" if named else "y", linewidth=0.6)
     ax.set_axisbelow(True)

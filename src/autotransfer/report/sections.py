@@ -10,6 +10,11 @@ from autotransfer.report.record import Record
 
 def focus(record: Record) -> str:
     """Name the method that curves and confusion matrix are of."""
+    if record.auto and record.chosen is not None:
+        alone = ", each network by itself" if record.chosen.networks > 1 else ""
+        return f"the chosen setting, {record.chosen.setting}{alone}"
+    if record.auto:
+        return "the default recipe"
     if record.focus is None or record.focus.setting.measure is None:
         return "the uncensored baseline"
     return f"the chosen method, {record.focus.name}"
@@ -23,8 +28,9 @@ def leakage_sentences(record: Record) -> list[str]:
     baseline = by_role.get(("baseline", part))
     if baseline is None:
         return []
+    whose = "chosen network's" if baseline.name == "chosen" else "uncensored"
     sentence = (
-        f"From the uncensored latent ({part}) a probe recognises which of "
+        f"From the {whose} latent ({part}) a probe recognises which of "
         f"{people(baseline.subjects)} a trial comes from in {percent(baseline.value)} of trials; "
         f"guessing would give {percent(baseline.chance)}."
     )
@@ -79,8 +85,8 @@ def facts(record: Record, assets: str | None) -> dict[str, str]:
         "Classes": join_some(about["classes"], 60),
         "Begun": about["begun"].replace("T", " ").replace("Z", " UTC"),
         "Versions": ", ".join(f"{name} {about[name]}" for name in programs),
-        **_done(record),
-        "Search": _search(record),
+        **(_auto_done(record) if record.auto else _done(record)),
+        "Search": _auto_search(record) if record.auto else _search(record),
         "Trials on record": f"{counts or 'none'}; {len(record.failures) or 'none'} failed",
         "Time of computing": f"{hours(record.seconds)} (sum over all trainings)",
     }
@@ -111,6 +117,34 @@ def _done(record: Record) -> dict[str, str]:
         f"{numbers['validation']} validate, {numbers['test']} test",
         "Epochs": f"at most {plan['rungs'][-1]} in the cross-validation",
     }
+
+
+def _auto_done(record: Record) -> dict[str, str]:
+    """Say on which groups a hands-off run scores."""
+    seed = f"random_state {record.definition['seed']}"
+    if record.results is None:
+        return {"Asked for": seed}
+    plan, in_a_fold = record.results["plan"], record.results["people_in_a_fold"]
+    train, held_out = (" or ".join(map(str, in_a_fold[side])) for side in ("train", "validation"))
+    return {
+        "Seeds": f"{seed}; {count(plan['n_seeds'], 'seed')} of the chosen setting",
+        "Groups": f"{plan['n_folds']} groups of people, each held out once: {train} people train, "
+        f"{held_out} are held out",
+        "Epochs": f"{plan['rungs'][-1]} make the steps of the chosen recipe",
+    }
+
+
+def _auto_search(record: Record) -> str:
+    """Say what a hands-off run tries."""
+    definition, space = record.definition, record.definition["space"]
+    values = [
+        f"{name} ({count(len(values), 'value')})" for name, values in definition["recipes"].items()
+    ]
+    words = f"recipes: {join_some(values, 20) or 'none'}; then censors: "
+    words += f"{', '.join(space['measures'])} in mode {', '.join(space['modes'])}; then seeds"
+    if definition["budget"] is not None:
+        words += f"; budget {hours(definition['budget'])}"
+    return words
 
 
 def _search(record: Record) -> str:

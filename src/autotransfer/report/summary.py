@@ -30,6 +30,16 @@ VERDICTS = {
     "clear.",
 }
 
+LABELS = {
+    "search": "Search",
+    "crossval": "Cross-validation",
+    "first": "First answer",
+    "recipe": "Recipes",
+    "censor": "Censors",
+    "confirm": "Further seeds",
+}
+"""Stages, as their tiles are called."""
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -75,10 +85,7 @@ def answer(record: Record) -> Answer:
         return _partial(record)
     warnings = []
     if record.for_study_only:
-        warnings.append(
-            f"{STUDY_ONLY}. The rule 'oracle' looked at the very scores shown here, so they are "
-            "better than anything a new group of people would give."
-        )
+        warnings.append(study_only())
     assert record.results is not None
     if cut_short(record.results):
         warnings.append(f"{cut_short(record.results)}.")
@@ -88,7 +95,7 @@ def answer(record: Record) -> Answer:
     mark = f" ({STUDY_ONLY.lower()})" if record.for_study_only else ""
     tiles = (
         _expected(record, chosen),
-        Tile("Without censoring", percent(_mean(baseline)), _chance(record)),
+        Tile("Without censoring", percent(mean_score(baseline)), _chance(record)),
         Tile(
             "Difference",
             f"{points(change.difference.value)} points",
@@ -101,25 +108,33 @@ def answer(record: Record) -> Answer:
         ),
     )
     paragraphs = (
-        f"The chosen method is {chosen.name}{mark}: {_explain(chosen.setting)}. Of a person it has "
-        f"never seen, expect it to recognise {percent(_expectation(record, chosen))} of the "
-        f"trials, every class counting the same (balanced accuracy{_guessing(record)}). The same "
-        f"model without censoring recognised {percent(_mean(baseline))}.",
+        f"The chosen method is {chosen.name}{mark}: {censor_words(chosen.setting)}. Of a person it "
+        f"has never seen, expect it to recognise {percent(_expectation(record, chosen))} of the "
+        f"trials, every class counting the same (balanced accuracy{guessing_words(record)}). The "
+        f"same model without censoring recognised {percent(mean_score(baseline))}.",
         _beside(record, chosen),
         f"The difference is {points(change.difference.value)} percentage points, with a 95 % "
         f"interval from {interval(change.difference)} (bootstrap over {people(change.n)}). "
-        f"{_gained(change)} {_test(change)}",
+        f"{gained_words(change)} {test_words(change)}",
         _how_chosen(record),
-        *_adapted(chosen),
+        *adapted_words(chosen),
     )
     return Answer(VERDICTS[change.verdict], tiles, paragraphs, tuple(warnings))
+
+
+def study_only() -> str:
+    """Warn of a choice by test scores."""
+    return (
+        f"{STUDY_ONLY}. The rule 'oracle' looked at the very scores shown here, so they are better "
+        "than anything a new group of people would give."
+    )
 
 
 def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> Answer:
     mean = bootstrap_mean(list((record.nested or baseline.test).values()))
     tiles = (
         _expected(record, baseline),
-        Tile("Without censoring", percent(_mean(baseline)), _chance(record)),
+        Tile("Without censoring", percent(mean_score(baseline)), _chance(record)),
         Tile(
             "95 % interval",
             f"{percent(mean.low, 0)} to {percent(mean.high, 0)}",
@@ -131,10 +146,10 @@ def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> 
         "No censor did better than the uncensored baseline in cross-validation, so the uncensored "
         f"model is what you get. Of a person it has never seen, expect it to recognise "
         f"{percent(mean.value)} of the trials, every class counting the same (balanced "
-        f"accuracy{_guessing(record)}).",
+        f"accuracy{guessing_words(record)}).",
         _beside(record, baseline),
         _how_chosen(record),
-        *_adapted(baseline),
+        *adapted_words(baseline),
     ]
     nearest = _nearest(record)
     if nearest is not None:
@@ -144,15 +159,15 @@ def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> 
 
 def _partial(record: Record) -> Answer:
     """Say how far a run is; nothing that could be taken for a result."""
-    search, crossval = record.status.stages
+    unplanned = "trials" if record.auto else "trials; not planned yet"
     tiles = tuple(
         Tile(
-            label,
+            LABELS[stage.name],
             f"{stage.done + stage.failed}" + (f" of {stage.planned}" if stage.planned else ""),
-            ("trials" if stage.planned else "trials; not planned yet")
+            ("trials" if stage.planned else unplanned)
             + (f", {stage.failed} failed" if stage.failed else ""),
         )
-        for label, stage in (("Search", search), ("Cross-validation", crossval))
+        for stage in record.status.stages
     )
     refitted = record.counts.get("refit", 0) > 0
     tiles += (Tile("Model", "trained" if refitted else "not trained yet", "on all people"),)
@@ -195,15 +210,17 @@ def _beside(record: Record, chosen: Method) -> str:
         "Everybody validates once, so a choice over all people has seen a score of each of them. "
         "The number above has not: for each person, the choice was made again without that "
         f"person's score. The score of the final choice, {chosen.name}, over all people is "
-        f"{percent(_mean(chosen))}; it may be a little too good."
+        f"{percent(mean_score(chosen))}; it may be a little too good."
     )
 
 
-def _mean(method: Method) -> float:
+def mean_score(method: Method) -> float:
+    """Average the test scores of people."""
     return float(np.mean(list(method.test.values())))
 
 
-def _explain(setting: Setting) -> str:
+def censor_words(setting: Setting) -> str:
+    """Say what a censor is."""
     mode = MODES.get(setting.mode, f"mode {setting.mode}")
     return f"measure {setting.measure}, mode {setting.mode} ({mode}), strength {setting.strength:g}"
 
@@ -212,17 +229,20 @@ def _chance(record: Record) -> str:
     return f"uncensored baseline; guessing gives {percent(1 / record.n_classes, 0)}"
 
 
-def _guessing(record: Record) -> str:
+def guessing_words(record: Record) -> str:
+    """Say what guessing gives."""
     n = record.n_classes
     return f"; guessing among {n} classes gives {percent(1 / n)}"
 
 
-def _gained(change: Paired) -> str:
+def gained_words(change: Paired) -> str:
+    """Say how many gained and lost."""
     same = f", and {change.same} stayed the same" if change.same else ""
     return f"Of {people(change.n)}, {change.gained} gained and {change.lost} lost{same}."
 
 
-def _test(change: Paired) -> str:
+def test_words(change: Paired) -> str:
+    """Say what the paired test says."""
     words = f"The paired Wilcoxon test gives {p_value(change.p)}: "
     if change.least_p >= 0.05:
         return words + (
@@ -245,7 +265,7 @@ def _how_chosen(record: Record) -> str:
     return words
 
 
-def _adapted(method: Method) -> list[str]:
+def adapted_words(method: Method) -> list[str]:
     """Say what some unlabelled trials of a new person would be worth."""
     change = paired(method.adapted, method.test)
     if change is None:
@@ -255,8 +275,8 @@ def _adapted(method: Method) -> list[str]:
         "Where there are trials of the new person without labels, the model can be adapted to them "
         f"(adapt, or predict --adapt): it then recognised {percent(mean)}, "
         f"{points(change.difference.value)} percentage points against the model as it is (95 % "
-        f"interval from {interval(change.difference)}). {_gained(change)} Every other trial of "
-        f"a person was predicted, by a model adapted to up to {ADAPTED_TO} of the rest; nothing "
+        f"interval from {interval(change.difference)}). {gained_words(change)} Every other trial "
+        f"of a person was predicted, by a model adapted to up to {ADAPTED_TO} of the rest; nothing "
         "was chosen by it."
     ]
 

@@ -15,18 +15,22 @@ def settings_table(record: Record) -> pd.DataFrame:
     """Every setting tried: trials, and the spread of its scores over people.
 
     Cross-validated ones come first, the one that the rule likes best on top; then those of the
-    search, by their validation score on its folds.
+    search, by their validation score on its folds. Of a hands-off run: those that were tried on all
+    groups of people, then the others.
     """
+    whole, part = ("all groups", "some groups") if record.auto else ("cross-validation", "search")
     rows = []
     for method in ranked_methods(record):
         setting = method.setting
+        more = {"recipe": str(setting.recipe), "first answer": method is record.baseline}
         row: dict[str, Any] = {
-            "setting": method.name,
+            "setting": _censor(method) if record.auto else method.name,
+            **(more if record.auto else {}),
             "measure": setting.family,
             "mode": setting.mode if setting.measure else "",
             "strength": setting.strength if setting.measure else None,
             "options": ", ".join(f"{name}={value}" for name, value in setting.options),
-            "tried in": "cross-validation" if method.candidate else "search",
+            "tried in": whole if method.candidate else part,
             "chosen": record.chosen is method,
             "trials": method.done,
             "missing": method.planned - method.done - method.failed,
@@ -38,6 +42,12 @@ def settings_table(record: Record) -> pd.DataFrame:
             row |= {f"{side} {name.replace('_', ' ')}": value for name, value in spread.items()}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _censor(method: Method) -> str:
+    """Name a setting without its recipe."""
+    several = f", mean of {method.networks} networks" if method.networks > 1 else ""
+    return f"{method.setting.censor}{several}"
 
 
 def ranked_methods(record: Record) -> list[Method]:
@@ -54,13 +64,14 @@ def ranked_methods(record: Record) -> list[Method]:
 
 
 def people_table(record: Record) -> pd.DataFrame:
-    """Each person's test score: uncensored, with the chosen censor, and the difference."""
+    """Each person's test score: of what the choice is compared with, of it, and the difference."""
     baseline, chosen = record.baseline, record.chosen
     if baseline is None:
         return pd.DataFrame()
+    before = "default recipe" if record.auto else "uncensored"
     rows = []
     for person, score in sorted(baseline.test.items(), key=lambda pair: pair[1]):
-        row: dict[str, Any] = {"subject": person, "uncensored": score}
+        row: dict[str, Any] = {"subject": person, before: score}
         if person in record.nested:
             row["chosen without this person"] = record.nested[person]
         if chosen is not None and chosen is not baseline and person in chosen.test:

@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,9 @@ import numpy as np
 
 from autotransfer.search.ledger import Entry
 from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS
-from autotransfer.search.status import STAGES
+from autotransfer.search.status import OF_TRIALS, STAGES
 from autotransfer.text import duration, visible
 from autotransfer.training.progress import Viewed
-
-OF_TRIALS = ("search", "crossval", "first", "recipe", "censor", "confirm")
 
 BASE = str(BASELINE)
 UNCENSORED = (BASE, str(BASELINE_BY_CLASS))
@@ -43,7 +42,8 @@ class RunProgress(Viewed):
         self._heartbeat, self._beat = heartbeat, 0.0
         super().__init__(shown)
         self._every, self._last = every, time.monotonic()
-        self._scores: dict[str, list[float]] = {}
+        # Setting -> trial -> scores of its people: a trial may be told of more than once.
+        self._scores: dict[str, dict[str, dict[str, float]]] = {}
         self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
         self._fresh, self._start = 0, time.monotonic()
 
@@ -66,7 +66,9 @@ class RunProgress(Viewed):
     def stage(self, name: str, total: int, known: Iterable[Entry]) -> None:
         """Begin a stage, part of which may be on record already."""
         self._stage, self._total, self._running = name, total, 0
-        self._scores, self._done, self._failed, self._fresh = {}, 0, 0, 0
+        self._done, self._failed, self._fresh = 0, 0, 0
+        if name in OF_TRIALS["paper"]:
+            self._scores = {}
         for entry in known:
             self._count(entry)
         self._start = time.monotonic()
@@ -119,26 +121,47 @@ class RunProgress(Viewed):
         if entry.state == "failed":
             self._failed += 1
             return
-        values = self._scores.setdefault(str(entry.trial.setting), [])
-        values += entry.result["validation"]["subjects"].values()
+        trials = self._scores.setdefault(str(entry.trial.setting), {})
+        trials[entry.id] = entry.result["validation"]["subjects"]
 
     def _words(self) -> str:
         return STAGES.get(self._stage, self._stage)
 
     def _facts(self) -> list[str]:
-        """How it goes; the best censor so far; the baseline."""
+        """How it goes; the best so far; what it is compared with."""
         left = self._left()
         going = [f"about {duration(left)} left"] if left else []
-        if self._stage in OF_TRIALS:
+        more = []
+        if self._stage in chain(*OF_TRIALS.values()):
             going = [f"{self._running} running", f"{self._failed} failed", *going]
-        facts = [", ".join(going or ["done" if self._fresh else "starting"])]
-        censored = {n: v for n, v in self._scores.items() if n not in UNCENSORED}
+            auto = self._stage in OF_TRIALS["auto"]
+            more = self._of_settings() if auto else self._of_censors()
+        return [", ".join(going or ["done" if self._fresh else "starting"]), *more]
+
+    def _of_censors(self) -> list[str]:
+        """Say which censor is best so far, and the baseline."""
+        facts = []
+        scores = {name: _values(trials) for name, trials in self._scores.items()}
+        censored = {n: v for n, v in scores.items() if n not in UNCENSORED}
         if censored:
             best = max(censored, key=lambda n: float(np.mean(censored[n])))
             facts.append(f"best so far {_spread(censored[best])} {best}")
-        if BASE in self._scores:
-            facts.append(f"baseline    {_spread(self._scores[BASE])} {BASE}")
+        if BASE in scores:
+            facts.append(f"baseline    {_spread(scores[BASE])} {BASE}")
         return facts
+
+    def _of_settings(self) -> list[str]:
+        """Say which setting is best so far, and the first answer."""
+        people = {name: len(set(chain(*trials.values()))) for name, trials in self._scores.items()}
+        most = max(people.values(), default=0)
+        # What was tried on some groups of people only is not compared with the rest.
+        scores = {n: _values(t) for n, t in self._scores.items() if people[n] == most}
+        if not scores:
+            return []
+        first = next(iter(self._scores))  # what a hands-off run begins with
+        best = max(scores, key=lambda n: float(np.mean(scores[n])))
+        facts = [f"first answer {_spread(_values(self._scores[first]))} {first}"]
+        return facts if best == first else [f"best so far  {_spread(scores[best])} {best}", *facts]
 
     def _left(self) -> float | None:
         """Seconds to the end of the stage, from what its trials took so far."""
@@ -156,6 +179,11 @@ class RunProgress(Viewed):
             self._last = time.monotonic()
             facts = ", ".join(" ".join(fact.split()) for fact in self._facts())
             self.say(f"{self._words()}: {self._done}/{self._total}, {facts}")
+
+
+def _values(trials: dict[str, dict[str, float]]) -> list[float]:
+    """Scores of people in some trials."""
+    return [value for people in trials.values() for value in people.values()]
 
 
 def _spread(values: list[float]) -> str:

@@ -132,18 +132,22 @@ def verdict(results: dict[str, Any]) -> str:
 
 def _found(results: dict[str, Any]) -> list[str]:
     """Say what a hands-off run has chosen, and what it had no time for."""
-    n = len(results["members"])
-    several = f", the mean of {n} networks" if n > 1 else ""
-    sentences = [
-        f"Chosen: {results['chosen']['name']}{several}, which over all people has "
-        f"{_score(results['together'])}, against {_score(results['first']['test'])} of the first "
-        "answer, the default recipe"
-    ]
-    if results["reference"]["mean"] is not None:
-        sentences.append(
-            "A classical pipeline (covariances in tangent space) has "
-            f"{_score(results['reference'])}"
+    n, first = len(results["members"]), results["first"]
+    several = f"the mean of {n} networks, " if n > 1 else ""
+    if n == 1 and results["chosen"]["setting"] == first["setting"]:
+        sentence = (
+            "Nothing else was credibly better than the default recipe, so that is what you get: "
+            f"{_score(first['test'])} over all people"
         )
+    else:
+        mark = " (by TEST scores: for study only)" if results["rule"]["for_study_only"] else ""
+        sentence = (
+            f"Chosen{mark}: {several}{results['chosen']['name']}, which over all people has "
+            f"{_score(results['together'])}; the default recipe alone has {_score(first['test'])}"
+        )
+    sentences = [sentence]
+    if results["reference"]["mean"] is not None:
+        sentences.append(f"The best of the classical pipelines has {_score(results['reference'])}")
     if results["not_tried"]:
         sentences.append(f"Not tried for want of time: {join_some(results['not_tried'], 5)}")
     return sentences
@@ -154,10 +158,11 @@ def cut_short(results: dict[str, Any]) -> str:
     falling, trainings = results["still_falling"], results["trainings"]
     if not trainings or 2 * falling <= trainings:
         return ""
+    more = "recipes with more steps" if "members" in results else "more max_epochs"
     return (
         f"Training ended too early: in {falling} of {trainings} trainings the validation loss was "
-        f"still falling after {results['plan']['rungs'][-1]} epochs. A larger budget or more "
-        "max_epochs would probably give a better model"
+        f"still falling after {results['plan']['rungs'][-1]} epochs. A larger budget or {more} "
+        "would probably give a better model"
     )
 
 

@@ -127,6 +127,11 @@ class RunFolder:
         if _content(self.results) != results:
             atomic.write_json(self.results, results)
 
+    @property
+    def says_complete(self) -> bool:
+        """Whether there are results, and they say that the run has come to its end."""
+        return _content(self.results).get("complete") is True
+
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""
         for folder in (self.checkpoints, self.signals):

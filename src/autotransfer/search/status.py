@@ -31,6 +31,12 @@ STAGES = {
 }
 """What a run does in its stages, in words."""
 
+OF_TRIALS = {
+    "paper": ("search", "crossval"),
+    "auto": ("first", "recipe", "censor", "confirm"),
+}
+"""Stages of a procedure that train and score, in their order."""
+
 STALE = 30.0
 """Seconds without a sign of life after which a driver counts as gone."""
 
@@ -46,9 +52,10 @@ class StageStatus:
     Parameters
     ----------
     name : str
-        The stage: "search" or "crossval".
+        The stage: a name in `OF_TRIALS`.
     planned : int or None
-        Trials; None while nobody knows. With pruning or TPE, at least so many.
+        Trials; None while nobody knows. With pruning or TPE, at least so many. What follows on the
+        first answer of a hands-off run depends on what it has seen, so nobody knows that.
     done, failed : int
         Trials on record.
     """
@@ -70,7 +77,7 @@ class RunStatus:
     stages : tuple of StageStatus
         In their order.
     complete : bool
-        Whether all that was planned is on record, and the model is written.
+        Whether the run has come to its end, and the model is written.
     alive : bool
         Whether a driver gave a sign of life in the last seconds.
     left : float or None
@@ -133,16 +140,41 @@ def open_run(folder: Path, storage: str | None = None) -> tuple[dict[str, Any], 
 
 def read_status(folder: Path, storage: str | None = None) -> RunStatus:
     """Say how far a run is, also while it goes on."""
-    _, ledger = open_run(folder, storage)
+    run, ledger = open_run(folder, storage)
     with ledger:
-        return status_of(folder, ledger)
+        return status_of(folder, procedure_of(run), ledger)
 
 
-def status_of(folder: Path, ledger: Ledger) -> RunStatus:
+def procedure_of(run: dict[str, Any]) -> str:
+    """Name the procedure of a run, from what ``run.json`` holds: a name in `OF_TRIALS`."""
+    return "auto" if "recipes" in run["definition"] else "paper"
+
+
+def status_of(folder: Path, procedure: str, ledger: Ledger) -> RunStatus:
     """Say how far a run is whose ledger is open."""
+    files = RunFolder(folder)
+    stages, complete = (_auto if procedure == "auto" else _paper)(files, ledger)
+    alive, left = _heartbeat(files.heartbeat)
+    return RunStatus(folder, stages, complete, alive and not complete, left if alive else None)
+
+
+def _auto(files: RunFolder, ledger: Ledger) -> tuple[tuple[StageStatus, ...], bool]:
+    """Say how far the stages of a hands-off run are, and whether it has come to its end."""
+    plan = ledger.plan("auto")
+    stages = []
+    for name in OF_TRIALS["auto"]:
+        states = [entry.state for entry in ledger.each(name)]
+        planned = plan["n_folds"] if plan is not None and name == "first" else None
+        stages.append(StageStatus(name, planned, states.count("done"), states.count("failed")))
+    # Results are written with the first answer too, and say then that they are not the last.
+    return tuple(stages), files.says_complete and files.model.is_dir()
+
+
+def _paper(files: RunFolder, ledger: Ledger) -> tuple[tuple[StageStatus, ...], bool]:
+    """Say the same of a run of the paper's procedure."""
     recorded = {
         stage: [(entry.trial, entry.state) for entry in ledger.each(stage)]
-        for stage in ("search", "crossval")
+        for stage in OF_TRIALS["paper"]
     }
     # By what defines a trial and not by its id, which needs the data's fingerprint.
     states = dict(recorded["search"] + recorded["crossval"])
@@ -156,15 +188,13 @@ def status_of(folder: Path, ledger: Ledger) -> RunStatus:
         StageStatus("search", planned, searched.count("done"), searched.count("failed")),
         StageStatus("crossval", n_trials, validated.count("done"), validated.count("failed")),
     )
-    files = RunFolder(folder)
     complete = (
         n_trials == len(validated)
         and bool(ledger.ids("refit"))
         and files.results.exists()
         and files.model.is_dir()
     )
-    alive, left = _heartbeat(files.heartbeat)
-    return RunStatus(folder, stages, complete, alive and not complete, left if alive else None)
+    return stages, complete
 
 
 def crossval_trials(ledger: Ledger) -> list[Trial] | None:

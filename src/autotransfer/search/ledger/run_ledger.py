@@ -12,12 +12,13 @@ from autotransfer.errors import LedgerError
 from autotransfer.search.ledger.entry import Entry
 from autotransfer.search.ledger.ledger import Ledger
 
+OPTIONS = {str: (str, bool, float, None)}
 SETTING = {
     "measure": (str, None),
     "mode": str,
     "strength": float,
-    "options": {str: (str, bool, float, None)},
-    "recipe": ({str: (str, bool, float, None)}, ...),
+    "options": OPTIONS,
+    "recipe": (OPTIONS, ...),
 }
 _SHARE = slice(0, 1)
 _LOSS = slice(-1e39, 1e39)  # of float32

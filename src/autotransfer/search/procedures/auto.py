@@ -49,10 +49,11 @@ from autotransfer.search.settings.selection import TrialScores, lookup_rule
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
 from autotransfer.search.shared import Shared
+from autotransfer.search.status import OF_TRIALS
 from autotransfer.search.tasks import scores
 from autotransfer.text import duration
 
-STAGES = ("first", "recipe", "censor", "confirm")
+STAGES = OF_TRIALS["auto"]
 """Stages that train and score on held-out people, in their order."""
 
 SEEDS = 3

@@ -111,8 +111,9 @@ def covariances(X: Signals) -> Signals:
     """
     matrices: Signals = np.matmul(X, X.transpose(0, 2, 1)) / X.shape[2]
     size = np.trace(matrices, axis1=1, axis2=2) / X.shape[1]
-    one = np.eye(X.shape[1])
-    return 0.99 * matrices + 0.01 * np.maximum(size, 1e-12)[:, None, None] * one
+    least = np.maximum(size, 1e-12)[:, None, None] * np.eye(X.shape[1])
+    shrunk: Signals = 0.99 * matrices + 0.01 * least
+    return shrunk
 
 
 def class_averages(X: Signals, y: npt.NDArray[np.intp]) -> Signals:
@@ -140,6 +141,7 @@ def filtered(X: Signals, band: tuple[float, float], sfreq: float) -> Signals:
 
 def scaled(block: npt.NDArray[Any]) -> Signals:
     """Bring every trial to mean square 1, so that squares of microvolts in volts do not vanish."""
-    signals = block.astype(np.float64) - block.mean(2, keepdims=True, dtype=np.float64)
+    signals: Signals = block - block.mean(2, keepdims=True, dtype=np.float64)
     size = np.sqrt(np.square(signals).mean((1, 2), keepdims=True))
-    return signals / np.where(size > 0, size, 1.0)
+    signals /= np.where(size > 0, size, 1.0)
+    return signals

@@ -51,6 +51,17 @@ class Recipe:
         """Give the same recipe with some options changed."""
         return Recipe.of(**dict(self.options) | dict(options))
 
+    def changes(self, other: Recipe) -> Recipe:
+        """Give the options in which it differs from another recipe.
+
+        Examples
+        --------
+        >>> str(Recipe.of(F1=8, n_steps=40).changes(Recipe.of(F1=8, n_steps=20)))
+        'n_steps=40'
+        """
+        theirs = dict(other.options)
+        return Recipe(tuple((k, v) for k, v in self.options if (k, v) not in theirs.items()))
+
     def applied(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Put the recipe's options in the place of those of the run."""
         own = dict(self.options)

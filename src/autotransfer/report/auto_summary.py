@@ -1,0 +1,262 @@
+"""What came of a hands-off run, in words that need no paper to be read first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from autotransfer.errors import join_some
+from autotransfer.report.formatting import count, interval, people, percent, points
+from autotransfer.report.record import Method, Record
+from autotransfer.report.statistics import Paired, bootstrap_mean, paired
+from autotransfer.report.summary import (
+    STUDY_ONLY,
+    Answer,
+    Tile,
+    adapted_words,
+    censor_words,
+    gained_words,
+    guessing_words,
+    mean_score,
+    study_only,
+    test_words,
+)
+from autotransfer.search.results import cut_short
+from autotransfer.search.settings.recipe import Recipe
+
+SCALES = {
+    "channel": "every channel of a trial is brought to its own scale",
+    "trial": "every trial is brought to one scale, so that its channels keep their proportions",
+    "train": "signals are brought to the scale of the people who train, so that amplitudes count",
+    "none": "signals stay as they are",
+}
+
+
+def auto_answer(record: Record) -> Answer:
+    """Say what came of a hands-off run, or the best so far."""
+    chosen, first = record.chosen, record.baseline
+    assert chosen is not None
+    assert first is not None
+    scores = record.nested or chosen.test
+    mean = bootstrap_mean(list(scores.values()))
+    lower = float(np.percentile(list(scores.values()), 25))
+    change = None if chosen is first else paired(scores, first.test)
+    so_far = "So far, of" if record.best_so_far else "Of"
+    headline = f"{so_far} a new person expect {percent(mean.value)}."
+    tiles = (
+        Tile(
+            "Of a new person",
+            percent(mean.value),
+            f"guessing gives {percent(1 / record.n_classes, 0)}",
+        ),
+        Tile(
+            "95 % interval",
+            f"{percent(mean.low, 0)} to {percent(mean.high, 0)}",
+            f"over {people(len(scores))}; lower quartile {percent(lower)}",
+        ),
+        Tile("Default recipe alone", percent(mean_score(first)), "the first answer of the run"),
+        _difference(record, change),
+    )
+    nested = "each scored under the choice made without them"
+    if not record.nested:
+        nested = "who are too few to choose without each of them"
+    paragraphs = (
+        f"Of a person whom the model has never seen, expect it to recognise {percent(mean.value)} "
+        "of the trials, every class counting the same (balanced "
+        f"accuracy{guessing_words(record)}). The 95 % interval is from {percent(mean.low)} to "
+        f"{percent(mean.high)} (bootstrap over {people(len(scores))}, {nested}); a quarter of "
+        f"these people have less than {percent(lower)}.",
+        *_choice(record, chosen, first),
+        *_against_first(record, chosen, first, change),
+        *_how(record),
+        *_adapted(record, chosen),
+    )
+    return Answer(headline, tiles, paragraphs, tuple(_warnings(record)))
+
+
+def recipe_words(recipe: Recipe) -> str:
+    """Say a recipe in plain words.
+
+    Examples
+    --------
+    >>> recipe_words(Recipe.of(F1=8, kernel_seconds=0.5, learning_rate=0.003, n_steps=1000))
+    '8 temporal filters of 0.5 s, learning rate 0.003, 1000 training steps'
+    """
+    return ", ".join(_parts({k: v for k, v in recipe.options if v is not None}))
+
+
+def _parts(options: dict[str, Any]) -> Iterator[str]:
+    if "normalise" in options:
+        name = str(options.pop("normalise"))
+        yield f"normalisation {name}" + (f" ({SCALES[name]})" if name in SCALES else "")
+    seconds, samples = options.pop("kernel_seconds", None), options.pop("kernel_length", None)
+    length = "" if samples is None else f" of {samples} samples"
+    length = length if seconds is None else f" of {_short(seconds)} s"
+    if "F1" in options or length:
+        number = f"{options.pop('F1')} " if "F1" in options else ""
+        yield f"{number}temporal filters{length}"
+    if "drop_prob" in options:
+        yield f"dropout {_short(options.pop('drop_prob'))}"
+    n_people, n_trials = (
+        options.pop(name, None) for name in ("subjects_per_batch", "trials_per_subject")
+    )
+    if n_people is not None and n_trials is not None:
+        yield f"batches of {n_people} people with {n_trials} trials each"
+    elif n_people is not None or n_trials is not None:
+        yield f"batches of {n_people} people" if n_people else f"{n_trials} trials of a person"
+    if "learning_rate" in options:
+        yield f"learning rate {_short(options.pop('learning_rate'))}"
+    if "n_steps" in options:
+        yield f"{options.pop('n_steps')} training steps"
+    yield from (f"{name} {_short(value)}" for name, value in options.items())
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _difference(record: Record, change: Paired | None) -> Tile:
+    if change is None:
+        n = len(record.candidates) - 1
+        return Tile("Other settings", str(n), "tried on everybody, none credibly better")
+    return Tile(
+        "Difference",
+        f"{points(change.difference.value)} points",
+        f"95 % interval {interval(change.difference)}",
+    )
+
+
+def _choice(record: Record, chosen: Method, first: Method) -> Iterator[str]:
+    """Say what was chosen."""
+    setting = chosen.setting
+    mark = f" ({STUDY_ONLY.lower()})" if record.for_study_only else ""
+    words = f"Chosen{mark}: {recipe_words(setting.recipe) or 'the recipe of the run'}."
+    changes = setting.recipe.changes(first.setting.recipe)
+    words += (
+        f" It differs from the default recipe by {changes}."
+        if changes
+        else " This is the default recipe."
+    )
+    if setting.measure is not None:
+        words += f" The censor is {setting.censor}: {censor_words(setting)}."
+    elif record.counts["censor"]:
+        words += " No censor was credibly better than none."
+    if chosen.networks > 1:
+        assert record.results is not None
+        others = sum(
+            m["setting"] != record.results["members"][0]["setting"] for m in _members(record)
+        )
+        of_others = f", {others} of them of the next best settings" if others else ""
+        words += (
+            f" The model is the mean of {chosen.networks} networks{of_others}: their probabilities "
+            "are averaged."
+        )
+    yield words
+
+
+def _members(record: Record) -> list[Mapping[str, Any]]:
+    assert record.results is not None
+    members: list[Mapping[str, Any]] = record.results["members"]
+    return members
+
+
+def _against_first(
+    record: Record, chosen: Method, first: Method, change: Paired | None
+) -> Iterator[str]:
+    """Compare the choice with the first answer, and the number above with the one over all."""
+    if change is None:
+        yield (
+            "The default recipe is what the run began with, and nothing else that was tried on "
+            "everybody was credibly better."
+        )
+    else:
+        yield (
+            f"The default recipe alone recognised {percent(mean_score(first))}. The difference is "
+            f"{points(change.difference.value)} percentage points, with a 95 % interval from "
+            f"{interval(change.difference)} (bootstrap over {people(change.n)}). "
+            f"{gained_words(change)} {test_words(change)}"
+        )
+    if record.nested:
+        yield (
+            "A choice over all people has seen a score of each of them. The first number has not: "
+            "for each person, the choice was made again without that person. The score of the "
+            f"final choice over all people is {percent(mean_score(chosen))}; it may be a little "
+            "too good."
+        )
+
+
+def _how(record: Record) -> Iterator[str]:
+    """Say how it was chosen, and what there was no time for."""
+    results, rule = record.results, record.rule
+    assert results is not None
+    assert rule is not None
+    some = len(record.methods) - len(record.candidates)
+    ensemble = any(m.networks > 1 for m in record.methods)
+    words = (
+        f"People were put into {results['plan']['n_folds']} groups, each of which was held out "
+        "once: nobody was scored by a model that had been trained with that person's recordings. "
+        f"{count(len(record.candidates) - ensemble, 'setting')} went through all groups"
+    )
+    words += f", {some} through some of them. " if some else ". "
+    if rule.level is None:
+        words += f"The choice was made by the {results['rule']['is']}."
+    else:
+        words += (
+            "Something replaces something simpler only where people gain with a credibility of "
+            f"{percent(rule.level, 0)}; so does the mean of several networks."
+        )
+    yield words
+    if results["not_tried"]:
+        yield f"Not tried for want of time: {join_some(results['not_tried'], 5)}."
+
+
+def _adapted(record: Record, chosen: Method) -> list[str]:
+    """Say what unlabelled trials are worth, for one network where the answer is a mean."""
+    if chosen.networks == 1:
+        return adapted_words(chosen)
+    alone = next(m for m in record.candidates if m.setting == chosen.setting and m.networks == 1)
+    return [f"Of one network of the mean: {words}" for words in adapted_words(alone)]
+
+
+def _warnings(record: Record) -> Iterator[str]:
+    results = record.results
+    assert results is not None
+    if record.best_so_far:
+        waiting = not_tried_yet(record)
+        words = "BEST SO FAR: this run is not finished; the same command goes on with it."
+        if waiting:
+            words += f" Not tried yet: {'; '.join(waiting)}."
+        since = record.n_trials - results["trials"]
+        if since > 0:
+            words += (
+                f" {count(since, 'trial')} ended since this answer was written, and had no part "
+                "in it."
+            )
+        yield words
+    if record.for_study_only:
+        yield study_only()
+    if cut_short(results):
+        yield f"{cut_short(results)}."
+
+
+def not_tried_yet(record: Record) -> list[str]:
+    """Name what a run that is not finished has not tried at all."""
+    recipes = [dict(method.setting.recipe.options) for method in record.methods]
+    untouched = [
+        name
+        for name, values in record.definition["recipes"].items()
+        if len(values) > 1
+        and not any(
+            all(recipe.get(k) == v for k, v in value.items())
+            for value in values[1:]
+            for recipe in recipes
+        )
+    ]
+    waiting = [f"other recipes ({join_some(untouched)})"] if untouched else []
+    if not record.counts["censor"]:
+        waiting.append(f"censors ({join_some(list(record.definition['space']['measures']))})")
+    if not record.counts["confirm"]:
+        waiting.append("further seeds, and their mean")
+    return waiting
