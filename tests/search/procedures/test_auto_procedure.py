@@ -21,7 +21,7 @@ from autotransfer.errors import BudgetError, SettingError
 from autotransfer.search import Space
 from autotransfer.search.engines.base import Carried
 from autotransfer.search.procedures.plan import fit_groups
-from autotransfer.search.procedures.reference import reference
+from autotransfer.search.procedures.reference import covariances, predictions, reference
 from autotransfer.search.settings.recipe import Dimension, Recipe, RecipeSpace
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial
@@ -146,17 +146,31 @@ def test_predictions_of_a_trial_are_those_that_are_scored():
         assert result["test"]["subjects"][str(person)] == pytest.approx(expected)
 
 
-def test_the_classical_reference_never_sees_whom_it_scores():
+def test_the_classical_references_never_see_whom_they_score():
     problem = Problem.of(DATA)
-    people = reference(Carried(Shared(problem, {}, "x")), 3)["subjects"]
-    assert set(people) == {str(person) for person in DATA.subject_ids}
-    y = DATA.y.copy()
-    mine = DATA.subject == DATA.subject_ids[0]
-    y[mine] = 1 - y[mine]  # who is held out with the labels turned round is scored the other way
-    turned = reference(Carried(Shared(Problem.of(DATA.X, y, DATA.subject), {}, "x")), 3)["subjects"]
-    first, second = (str(person) for person in DATA.subject_ids[:2])
-    assert turned[first] == pytest.approx(1 - people[first])
-    assert turned[second] == people[second]  # of the same group
+    found = reference(Carried(Shared(problem, {}, "x")), 3)
+    assert set(found["subjects"]) == {str(person) for person in DATA.subject_ids}
+    assert set(found["means"]) == {"covariances", "class averages", "filter bank"}
+    assert np.mean(list(found["subjects"].values())) == pytest.approx(max(found["means"].values()))
+    fold = problem.groups(3)[1]
+    X, y = DATA.X.copy(), DATA.y.copy()
+    y[fold.validation] = 1 - y[fold.validation]
+    last = fold.validation[-1:]
+    X[last] *= 1.7
+    other = Problem.of(at.SubjectDataset(X, y, DATA.subject, sfreq=DATA.sfreq))
+    for (name, one), (_, two) in zip(
+        predictions(problem, fold), predictions(other, fold), strict=True
+    ):
+        assert one[:-1].tolist() == two[:-1].tolist(), name
+
+
+def test_covariances_are_those_of_numpy():
+    X = np.random.default_rng(0).normal(size=(5, 3, 40))
+    X -= X.mean(2, keepdims=True)
+    for matrix, trial in zip(covariances(X), X, strict=True):
+        plain = np.cov(trial, bias=True)
+        expected = 0.99 * plain + 0.01 * np.trace(plain) / 3 * np.eye(3)
+        np.testing.assert_allclose(matrix, expected, rtol=1e-12)
 
 
 def test_groups_are_as_many_as_the_budget_carries():

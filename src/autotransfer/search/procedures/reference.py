@@ -56,7 +56,7 @@ def reference(handle: Handle, n_groups: int) -> dict[str, Any]:
     start = time.perf_counter()
     people: dict[str, dict[str, float]] = {}
     for fold in problem.groups(n_groups):
-        for name, predicted in _predictions(problem, fold):
+        for name, predicted in predictions(problem, fold):
             found = scores(problem, fold.validation, predicted)["subjects"]
             people.setdefault(name, {}).update(found)
     means = {name: float(np.mean(list(values.values()))) for name, values in people.items()}
@@ -69,7 +69,7 @@ def reference(handle: Handle, n_groups: int) -> dict[str, Any]:
     }
 
 
-def _predictions(problem: Problem, fold: Fold) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
+def predictions(problem: Problem, fold: Fold) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
     """Train every pipeline on the training people and predict those held out."""
     # Here and not above: drivers import this module, and do not need them.
     from pyriemann.tangentspace import TangentSpace
