@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from autotransfer.search.engines import ENGINES, make_engine
     from autotransfer.search.ledger import Entry, Ledger
     from autotransfer.search.optuna_export import export_optuna
+    from autotransfer.search.settings.recipe import Dimension, Recipe, RecipeSpace
+    from autotransfer.search.settings.recipe_space import recipe_space
     from autotransfer.search.settings.selection import RULES
     from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS, Setting
     from autotransfer.search.settings.space import Space
@@ -17,12 +19,16 @@ __all__ = [
     "BASELINE_BY_CLASS",
     "ENGINES",
     "RULES",
+    "Dimension",
     "Entry",
     "Ledger",
+    "Recipe",
+    "RecipeSpace",
     "Setting",
     "Space",
     "export_optuna",
     "make_engine",
+    "recipe_space",
     "write_tensorboard",
 ]
 
@@ -32,12 +38,16 @@ _WHERE = {
     "BASELINE_BY_CLASS": "settings.setting",
     "ENGINES": "engines",
     "RULES": "settings.selection",
+    "Dimension": "settings.recipe",
     "Entry": "ledger",
     "Ledger": "ledger",
+    "Recipe": "settings.recipe",
+    "RecipeSpace": "settings.recipe",
     "Setting": "settings.setting",
     "Space": "settings.space",
     "export_optuna": "optuna_export",
     "make_engine": "engines",
+    "recipe_space": "settings.recipe_space",
     "write_tensorboard": "tensorboard",
 }
 
