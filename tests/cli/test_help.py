@@ -96,7 +96,7 @@ def test_options_have_the_names_and_defaults_of_python(command, python):
         assert (mine[name].default or None) == (theirs[name].default or None), name
     if python is at.AutoTransfer:
         missing = theirs.keys() - mine.keys()
-        assert missing == {"classifier", "space"}
+        assert missing == {"classifier", "fixed", "recipes", "space"}
     elif command == "fit":
         assert theirs.keys() <= mine.keys()
 

@@ -50,6 +50,7 @@ def fit(
     learning_rate: opt.LearningRate = 3e-3,
     weight_decay: opt.WeightDecay = 0.01,
     max_epochs: opt.MaxEpochs = None,
+    n_steps: opt.NSteps = None,
     patience: opt.Patience = 0,
     subjects_per_batch: opt.SubjectsPerBatch = None,
     trials_per_subject: opt.TrialsPerSubject = None,

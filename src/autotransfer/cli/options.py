@@ -62,6 +62,7 @@ EncoderOptions = Annotated[
 ]
 Sfreq = Annotated[float | None, training_option(help=_SFREQ, show_default=False)]
 MaxEpochs = Annotated[int | None, training_option(help="Most epochs; about 1000 steps by default.")]
+NSteps = Annotated[int | None, training_option(help="Steps to train, rounded to whole epochs.")]
 Patience = Annotated[int, training_option(help=_PATIENCE)]
 LearningRate = Annotated[float, training_option(help="Learning rate of AdamW.")]
 WeightDecay = Annotated[float, training_option(help="Weight decay of AdamW.")]

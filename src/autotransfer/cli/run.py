@@ -83,6 +83,7 @@ def run(
     learning_rate: opt.LearningRate = 3e-3,
     weight_decay: opt.WeightDecay = 0.01,
     max_epochs: opt.MaxEpochs = None,
+    n_steps: opt.NSteps = None,
     patience: opt.Patience = 0,
     warmup_epochs: opt.WarmupEpochs = 0,
     subjects_per_batch: opt.SubjectsPerBatch = None,
