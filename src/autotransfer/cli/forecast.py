@@ -19,6 +19,18 @@ def print_forecasts(forecasts: Sequence[Forecast], as_json: bool = False) -> Non
     print_table([forecast_row(forecast) for forecast in forecasts], "What a run will cost here")
     for forecast in forecasts:
         tell(forecast.words)
+    recipes = forecasts[0].recipes if forecasts else None
+    if recipes:
+        rows = [{"of the recipe": name, "tried": _values(v)} for name, v in recipes.items()]
+        print_table(rows, "What a run tries beside censors; the first is where it begins")
+
+
+def _values(values: Sequence[dict[str, Any]]) -> str:
+    """Write the values of a dimension of the recipes."""
+    return "; ".join(
+        " ".join(f"{name}={one}" for name, one in value.items() if one is not None) or "none"
+        for value in values
+    )
 
 
 def forecast_row(forecast: Forecast) -> dict[str, Any]:
@@ -31,7 +43,7 @@ def forecast_row(forecast: Forecast) -> dict[str, Any]:
     return {
         "budget": budget,
         "trials": str(forecast.trials),
-        "time": f"about {duration(forecast.plan.seconds)}",
+        "time": f"about {duration(forecast.seconds)}",
         "at once": str(forecast.workers),
         "memory": f"about {forecast.memory / 2**30:.1f} GB",
     }

@@ -13,7 +13,13 @@ from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.options import RunOptions, describe, n_trials, plan_for
-from autotransfer.search.procedures.plan import AutoPlan, first_cost, fit_groups, fixed_groups
+from autotransfer.search.procedures.plan import (
+    AutoPlan,
+    first_cost,
+    fit_groups,
+    fixed_groups,
+    most_trainings,
+)
 from autotransfer.search.procedures.plan import describe as describe_auto
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.setting import BASELINE, Setting
@@ -42,6 +48,10 @@ class Forecast:
         Bytes, about.
     words : str
         The plan in words, or why there is none.
+    seconds : float
+        What all of it takes, about.
+    recipes : dict, optional
+        Recipes that it would try: what is changed -> values.
     """
 
     budget: float | None
@@ -50,6 +60,8 @@ class Forecast:
     workers: int
     memory: int
     words: str
+    seconds: float = 0.0
+    recipes: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         if self.plan is None:
@@ -102,7 +114,8 @@ def forecast(
             forecasts.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue
         words = describe(plan, options)
-        forecasts.append(Forecast(budget, plan, n_trials(plan, options), workers, size, words))
+        n = n_trials(plan, options)
+        forecasts.append(Forecast(budget, plan, n, workers, size, words, plan.seconds))
     return forecasts
 
 
@@ -121,6 +134,8 @@ def _auto_forecast(
         workers = engine.n_workers
     spent = time.monotonic() - began
     size = memory(shared, workers)
+    assert options.recipes is not None
+    recipes = options.recipes.to_json()
     forecasts = []
     for budget in times:
         asked = replace(options, budget=budget)
@@ -133,9 +148,12 @@ def _auto_forecast(
             forecasts.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue
         plan = replace(plan, seconds=one, spent=spent)
-        n = 0 if budget is None else int((budget - spent) * workers / one)
+        n = most_trainings(plan, asked)
+        if budget is not None:
+            n = min(n, int((budget - spent) * workers / one))
         words = describe_auto(plan, asked, workers)
-        forecasts.append(Forecast(budget, plan, n, workers, size, words))
+        seconds = spent + n * one / workers
+        forecasts.append(Forecast(budget, plan, n, workers, size, words, seconds, recipes))
     return forecasts
 
 

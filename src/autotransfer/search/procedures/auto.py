@@ -32,6 +32,8 @@ from autotransfer.search.procedures.answer import (
 )
 from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
 from autotransfer.search.procedures.plan import (
+    FINALISTS,
+    SEEDS,
     AutoPlan,
     describe,
     epochs_of,
@@ -55,12 +57,6 @@ from autotransfer.text import duration
 
 STAGES = OF_TRIALS["auto"]
 """Stages that train and score on held-out people, in their order."""
-
-SEEDS = 3
-"""Seeds of the choice, if there is time: each is a network of the ensemble."""
-
-FINALISTS = 2
-"""Settings that get further seeds."""
 
 SLACK = 0.04
 """Share of a budget that is kept for what nobody foresees."""
@@ -328,7 +324,7 @@ class AutoProcedure:
         if not rivals:
             return
         best = self._incumbent(plan)
-        half = math.ceil(plan.n_folds / 2)
+        half = plan.half
         heat = [trial for rival in rivals for trial in self._trials(rival, plan)[:half]]
         if not self._fits(heat, plan, n_seeds=1):
             self._missed.append(f"{what}: {len(rivals)} settings")

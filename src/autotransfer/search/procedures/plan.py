@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from autotransfer.data.problem import Problem
@@ -24,6 +25,12 @@ LEAST_GROUPS, GOOD_GROUPS, MOST_GROUPS = 3, 10, 20
 FIRST_SHARE = 0.12
 """Share of a budget for the first answer. The more groups, the more people train in each, and the
 fewer recipes can be tried."""
+
+SEEDS = 3
+"""Seeds of the choice, if there is time: each is a network of the ensemble."""
+
+FINALISTS = 2
+"""Settings that get further seeds."""
 
 CALIBRATION_STEPS = 24
 
@@ -46,9 +53,24 @@ class AutoPlan:
     seconds: float = 0.0
     spent: float = 0.0
 
+    @property
+    def half(self) -> int:
+        """Groups on which rivals are tried first."""
+        return ceil(self.n_folds / 2)
+
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
         return dict(vars(self))
+
+
+def most_trainings(plan: AutoPlan, options: RunOptions) -> int:
+    """Count the trainings of a run that has all the time it needs, about."""
+    assert options.recipes is not None
+    rest = plan.n_folds - plan.half
+    rivals = [len(dimension.values) - 1 for dimension in options.recipes.dimensions]
+    recipes = sum(n * plan.half + rest for n in rivals if n)
+    censors = (options.least + 1) * plan.half + FINALISTS * rest
+    return plan.n_folds + recipes + censors + (SEEDS - 1) * FINALISTS * plan.n_folds + 1 + SEEDS
 
 
 def first_setting(options: RunOptions) -> Setting:
@@ -137,5 +159,7 @@ def describe(plan: AutoPlan, options: RunOptions, workers: int) -> str:
         words += duration(first)
     if plan.seconds and options.budget is not None:
         n = int((options.budget - plan.spent) * workers / plan.seconds)
-        words += f", and {n} trainings fit into {duration(options.budget)}"
+        most = most_trainings(plan, options)
+        words += f"; {n} trainings fit into {duration(options.budget)}"
+        words += ", which is all there is to try" if n >= most else f", of {most} worth a try"
     return words
