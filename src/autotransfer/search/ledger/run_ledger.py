@@ -78,6 +78,7 @@ _CURVES = checker({str: [(_LOSS, None)]})
 PLANS: dict[str, Any] = {
     "search": {"plan": _PLAN, "costs": (_COSTS, None)},
     "crossval": {"plan": _PLAN, "candidates": [SETTING, ...]},
+    "closing": {"most": slice(1, 1000), "portraits": bool, "missed": [str]},
     "auto": {"n_folds": slice(2, 10**6), "seconds": _TIME, "spent": _TIME},
 }
 MOST_TRIALS = 10**6

@@ -12,6 +12,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +31,7 @@ from autotransfer.search.procedures.answer import (
     best_setting,
     nested_answer,
 )
-from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
+from autotransfer.search.procedures.closing import await_refits, record_portraits, submit_refits
 from autotransfer.search.procedures.plan import (
     FINALISTS,
     SEEDS,
@@ -161,6 +162,8 @@ class AutoProcedure:
         self.rule = lookup_rule(options.rule)
         self._known: dict[Trial, TrialScores] = {}
         self._missed: list[str] = []
+        self._closing = ledger.plan("closing")
+        self._pending: tuple[Outcome, list[Trial], list[Future[Any]]] | None = None
         self.clock = Clock(options.budget, self._spent_before())
 
     def run(self) -> Outcome:
@@ -172,28 +175,50 @@ class AutoProcedure:
         end_reference()
         self._tell("first answer", plan)
         if not self.folder.has_answer:
-            self.publish(self._answer(plan, complete=False))
+            self._begin_answer(plan)
         self._try_recipes(plan)
         self._tell("recipes", plan)
         self._try_censors(plan)
         self._confirm(plan)
         self._tell("seeds", plan)
-        outcome = self._answer(plan, complete=True)
-        self._draw_portraits(outcome.answer.setting, plan)
+        self._end_answer(wait=True)
+        outcome = self._close(plan)
         self.publish(outcome)
         return outcome
 
-    def _draw_portraits(self, setting: Setting, plan: AutoPlan) -> None:
-        """Put portraits of the latents on record, if there is time for them."""
-        if not self._portraits:
-            return
-        trial = self._trials(setting, plan)[0]
-        one = self._seconds(setting, plan)
-        if self.clock.left < one + min(PROBING, 2 * one) and not self.ledger.ids("portrait"):
-            self._missed.append("portraits of the latents")
-            return
-        parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)
-        record_portraits(trial, *parts)
+    def _close(self, plan: AutoPlan) -> Outcome:
+        """Give the last answer, train it on everybody, and look at its latent if there is time.
+
+        What the time decides is put on record first: the same call gives the same answer again.
+        """
+        if self._closing is None:
+            one = self._seconds(self._incumbent(plan), plan)
+            most, portraits = MOST_MEMBERS, self._portraits
+            if self.clock.budget is not None:
+                left = max(self.clock.left, 0.0)
+                most = max(1, min(most, int(left // max(one, 1e-9)) * self._workers))
+                needs = math.ceil(SEEDS / self._workers) * one + one + min(PROBING, 2 * one)
+                portraits = portraits and needs <= left
+            if self._portraits and not portraits:
+                self._missed.append("portraits of the latents")
+            closing: dict[str, Any] = {"most": most, "portraits": portraits}
+            closing["missed"] = self._missed
+            self.ledger.write_plan("closing", closing)
+            self._closing = closing
+        self._missed = list(self._closing["missed"])
+        outcome = self._choose(plan, self._closing["most"], complete=True)
+        trials = self._members(outcome.answer, plan)
+        if not self.folder.has_model(_key(trials, self.shared.hash)):
+            n = len(trials)
+            several = f", {n} networks whose mean is the answer" if n > 1 else ""
+            self.progress.say(f"training {outcome.answer.setting} on everybody{several}")
+            futures = submit_refits(trials, self.start)
+            self._write_model(trials, self._wait(futures, trials))
+        if self._closing["portraits"]:
+            trial = self._trials(outcome.answer.setting, plan)[0]
+            parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)
+            record_portraits(trial, *parts)
+        return outcome
 
     # What it costs.
 
@@ -244,21 +269,20 @@ class AutoProcedure:
         censor = 1.0 if setting.measure is None else 1.5
         return base * censor * self.recipes.cost(setting.recipe)
 
-    def _closing(self, plan: AutoPlan, n_networks: int) -> float:
-        """Seconds to train some networks on everybody: as many steps as on fewer people."""
-        one = self._seconds(self._incumbent(plan), plan)
-        return math.ceil(n_networks / self._workers) * one + SLACK * (self.clock.budget or 0.0)
-
     def _fits(self, trials: Sequence[Trial], plan: AutoPlan, n_seeds: int) -> bool:
-        """Whether there is time for some trials, and then for so many more seeds and the end."""
+        """Whether there is time for some trials, then for so many more seeds, and for the end."""
         known = {entry.id for entry in self._entries()}
         missing = [t for t in trials if t.id(self.shared.hash) not in known]
-        if not missing or self.clock.budget is None:
+        if not missing or (self.clock.budget is None and self._closing is None):
             return True
+        if self._closing is not None or self.clock.budget is None:
+            return False  # the run has come to its end before
         one = self._seconds(self._incumbent(plan), plan)
         work = sum(self._seconds(trial.setting, plan) for trial in missing)
         work += n_seeds * plan.n_folds * one
-        return work / self._workers + self._closing(plan, 1 + n_seeds) <= self.clock.left
+        refits = math.ceil((1 + n_seeds) / self._workers) * one
+        slack = SLACK * self.clock.budget
+        return work / self._workers + refits + slack <= self.clock.left
 
     # Stages.
 
@@ -290,7 +314,7 @@ class AutoProcedure:
 
     def _try_recipes(self, plan: AutoPlan) -> None:
         """Change one thing after the other in the best recipe so far, the most promising first."""
-        queue = sorted(self.recipes.dimensions, key=lambda d: -d.gain / sum(d.cost or (1.0,)))
+        queue = sorted(self.recipes.dimensions, key=lambda d: -d.gain / d.effort)
         if self._still_falling(self._incumbent(plan)):
             # Nothing can be compared fairly that is not trained to its end.
             queue.sort(key=lambda d: d.name != "steps")
@@ -373,6 +397,7 @@ class AutoProcedure:
         """
         for trial, one in zip(trials, self.driver.run(stage, trials), strict=True):
             self._known[trial] = one
+        self._end_answer(wait=False)
 
     @property
     def _scores(self) -> list[TrialScores]:
@@ -413,42 +438,56 @@ class AutoProcedure:
 
     # Answers.
 
-    def _answer(self, plan: AutoPlan, complete: bool) -> Outcome:
-        """Choose from what is on record, and train the choice on everybody."""
-        most = MOST_MEMBERS
-        if self.clock.budget is not None:  # no more networks than there is time to train
-            one = self._seconds(self._incumbent(plan), plan)
-            rounds = int(max(self.clock.left, 0.0) // max(one, 1e-9))
-            most = max(1, min(most, rounds * self._workers))
+    def _choose(self, plan: AutoPlan, most: int, complete: bool) -> Outcome:
+        """Choose from what was tried so far."""
         answer = nested_answer(self._tried(plan), self.rule, most)
-        self._refit(answer, plan)
-        scores = tuple(self._scores)
-        rule = self.options.rule
         classical = [e.result["subjects"] for e in self.ledger.entries("reference") if e.result]
-        missed = tuple(self._missed)
-        return Outcome(answer, scores, dict(*classical[-1:]), plan, rule, missed, complete)
+        return Outcome(
+            answer,
+            tuple(self._scores),
+            dict(*classical[-1:]),
+            plan,
+            self.options.rule,
+            tuple(self._missed),
+            complete,
+        )
 
-    def _refit(self, answer: Answer, plan: AutoPlan) -> None:
-        """Train the members on everybody and write the model folder, unless it is there."""
-        trials = [
-            Trial(m.setting, 0, plan.n_folds, m.seed, self._whole_epochs(m.setting), True)
+    def _begin_answer(self, plan: AutoPlan) -> None:
+        """Have the first answer trained on everybody while recipes are tried."""
+        outcome = self._choose(plan, 1, complete=False)
+        trials = self._members(outcome.answer, plan)
+        self._pending = outcome, trials, submit_refits(trials, self.start)
+
+    def _end_answer(self, wait: bool) -> None:
+        """Write down the first answer once it is trained."""
+        if self._pending is None:
+            return
+        outcome, trials, futures = self._pending
+        if wait or all(future.done() for future in futures):
+            self._pending = None
+            self._write_model(trials, self._wait(futures, trials))
+            self.publish(outcome)
+
+    def _members(self, answer: Answer, plan: AutoPlan) -> list[Trial]:
+        """Give the trainings on everybody that an answer is made of."""
+        return [
+            Trial(m.setting, 0, plan.n_folds, m.seed, self._whole_epochs(m.setting), grouped=True)
             for m in answer.members
         ]
-        keys = [digest(["refit", self.shared.hash, trial.to_json()]) for trial in trials]
-        key = keys[0] if len(keys) == 1 else digest(keys)
-        if self.folder.has_model(key):
-            return
-        several = f", {len(trials)} networks whose mean is the answer" if len(trials) > 1 else ""
-        self.progress.say(f"training {answer.setting} on everybody{several}")
-        results = train_on_everybody(trials, self.start, self.driver, self.progress)
-        self.folder.write_model(key, [result.pop("files") for result in results])
+
+    def _wait(self, futures: Sequence[Future[Any]], trials: Sequence[Trial]) -> list[Any]:
+        return await_refits(futures, trials, self.start, self.driver, self.progress)
+
+    def _write_model(self, trials: Sequence[Trial], results: list[dict[str, Any]]) -> None:
+        """Write the model folder, then what was trained for it."""
+        files = [result.pop("files") for result in results]
+        self.folder.write_model(_key(trials, self.shared.hash), files)
         recorded = self.ledger.ids("refit")
-        for one, trial, result in zip(keys, trials, results, strict=True):
-            if one not in recorded:
-                what = trial.to_json()
-                self.ledger.record(
-                    Entry(one, "refit", "done", what, result, params=trial.setting.params())
-                )
+        for trial, result in zip(trials, results, strict=True):
+            key = _key([trial], self.shared.hash)
+            if key not in recorded:
+                what, params = trial.to_json(), trial.setting.params()
+                self.ledger.record(Entry(key, "refit", "done", what, result, params=params))
 
     def _whole_epochs(self, setting: Setting) -> int:
         """Epochs that make the steps of a recipe when everybody trains."""
@@ -463,6 +502,12 @@ class AutoProcedure:
         self.progress.say(
             f"{what}: balanced accuracy {np.mean(values):.3f} of people held out, by {best}{left}"
         )
+
+
+def _key(trials: Sequence[Trial], problem_hash: str) -> str:
+    """Identity of a model: that of its training on everybody, or of several."""
+    keys = [digest(["refit", problem_hash, trial.to_json()]) for trial in trials]
+    return keys[0] if len(keys) == 1 else digest(keys)
 
 
 def _mean_gain(

@@ -20,13 +20,21 @@ from autotransfer.search.tasks import refit
 Start = Callable[[], tuple[Engine, Handle]]
 
 
-def train_on_everybody(
-    trials: Sequence[Trial], start: Start, driver: Driver, progress: RunProgress
-) -> list[dict[str, Any]]:
-    """Train settings on all subjects; gives what `refit` gives, in the order of the trials."""
-    progress.stage("refit", len(trials), ())
+def submit_refits(trials: Sequence[Trial], start: Start) -> list[Future[Any]]:
+    """Have settings trained on all subjects."""
     engine, handle = start()
-    futures = [engine.submit(refit, handle, trial) for trial in trials]
+    return [engine.submit(refit, handle, trial) for trial in trials]
+
+
+def await_refits(
+    futures: Sequence[Future[Any]],
+    trials: Sequence[Trial],
+    start: Start,
+    driver: Driver,
+    progress: RunProgress,
+) -> list[dict[str, Any]]:
+    """Wait for settings that are trained on all subjects; gives what `refit` gives."""
+    progress.stage("refit", len(trials), ())
     results = []
     for future, trial in zip(futures, trials, strict=True):
         results.append(_result(future, trial, start, driver, progress))

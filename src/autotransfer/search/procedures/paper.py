@@ -16,7 +16,7 @@ from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.forecast import measure_costs
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.options import RunOptions, describe, describe_crossval, plan_for
-from autotransfer.search.procedures.closing import record_portraits, train_on_everybody
+from autotransfer.search.procedures.closing import await_refits, record_portraits, submit_refits
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import (
@@ -210,7 +210,8 @@ class Procedure:
         if key in recorded and self.folder.has_model(key):
             return
         self.progress.say(f"refitting {choice.setting} on all subjects, {epochs} epochs")
-        (result,) = train_on_everybody([trial], self.start, self.driver, self.progress)
+        futures = submit_refits([trial], self.start)
+        (result,) = await_refits(futures, [trial], self.start, self.driver, self.progress)
         self.folder.write_model(key, [result.pop("files")])
         if key not in recorded:
             self.ledger.record(

@@ -93,6 +93,11 @@ class Dimension:
     gain: float
     cost: tuple[float, ...] = ()
 
+    @property
+    def effort(self) -> float:
+        """How many trainings of the default recipe it takes to try all values but the first."""
+        return sum(map(self.cost_of, self.values[1:])) or 1.0
+
     def cost_of(self, value: Mapping[str, Any]) -> float:
         """How many times as long as with the first value a training takes."""
         return self.cost[self.values.index(value)] if self.cost else 1.0
