@@ -195,7 +195,9 @@ def look_at(run: Path, rng: random.Random) -> None:
     str(status).encode()
     record = gather(run)
     if rng.random() < 0.05:  # it takes a second
-        draw(rng.choice(list(pictures(record).values())), False)
+        drawings = list(pictures(record).values())
+        if drawings:  # a ledger without trials has none
+            draw(rng.choice(drawings), False)
     page(record, {}).encode()
 
 
