@@ -23,6 +23,7 @@ import autotransfer as at
 from autotransfer.search.budget import parse_budget
 from autotransfer.search.settings.recipe import Dimension, RecipeSpace
 from autotransfer.search.settings.space import Space
+from autotransfer.search.status import OF_TRIALS, open_run
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import RECORDINGS, arguments, temporary_folder
 
@@ -98,7 +99,22 @@ def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[st
         "not tried": len(results["not_tried"]),
         "seconds": seconds,
         "people": results["nested_subjects"],
+        "tried": tried(folder),
     }
+
+
+def tried(folder: Path) -> dict[str, dict[str, float]]:
+    """Scores of everybody by every setting that was tried on all groups, the first answer first."""
+    _, ledger = open_run(folder)
+    people: dict[str, dict[str, float]] = {}
+    with ledger:
+        for stage in OF_TRIALS["auto"]:
+            for entry in ledger.entries(stage):
+                if entry.state == "done" and entry.trial.seed == 0:
+                    mine = people.setdefault(str(entry.trial.setting), {})
+                    mine |= entry.result["validation"]["subjects"]
+    most = max(map(len, people.values()))
+    return {name: scores for name, scores in people.items() if len(scores) == most}
 
 
 def main() -> None:
@@ -124,7 +140,7 @@ def main() -> None:
         key = key_of(case)
         if key in args.case and key not in done:
             done[key] = run(case, args.out / key.replace(" ", "-"), args.workers, **more)
-            print({k: v for k, v in done[key].items() if k != "people"}, flush=True)
+            print({k: v for k, v in done[key].items() if k not in ("people", "tried")}, flush=True)
             if args.keep:
                 with args.keep.open("a") as file:
                     file.write(json.dumps(done[key]) + "\n")
@@ -139,11 +155,11 @@ def main() -> None:
         if row is not None and row["seconds"] is not None and not case[2]:
             share = row["seconds"] / parse_budget(case[1])
             goals.append(report.Goal(f"{row['case']}: wall time / budget", share, OVERRUN, False))
-    people = {row["case"]: row.pop("people") for row in [dict(row) for row in rows]}
+    more = {name: {row["case"]: row[name] for row in rows} for name in ("people", "tried")}
     table = [
-        {k: np.nan if v is None else v for k, v in row.items() if k != "people"} for row in rows
+        {k: np.nan if v is None else v for k, v in row.items() if k not in more} for row in rows
     ]
-    report.finish(args, "Hands off: a budget and nothing else", table, goals, people=people)
+    report.finish(args, "Hands off: a budget and nothing else", table, goals, **more)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from autotransfer.search.ledger import Entry
-from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS
+from autotransfer.search.settings.setting import BASELINE, BASELINE_BY_CLASS, Setting
 from autotransfer.search.status import OF_TRIALS, STAGES
 from autotransfer.text import duration, visible
 from autotransfer.training.progress import Viewed
@@ -40,6 +40,7 @@ class RunProgress(Viewed):
 
     def __init__(self, shown: bool, every: float = 30.0, heartbeat: Path | None = None) -> None:
         self._heartbeat, self._beat = heartbeat, 0.0
+        self.name_of: Callable[[Setting], str] = str
         super().__init__(shown)
         self._every, self._last = every, time.monotonic()
         # Setting -> trial -> scores of its people: a trial may be told of more than once.
@@ -93,7 +94,7 @@ class RunProgress(Viewed):
         if entry.state == "failed":
             reason = entry.error.strip().splitlines()[-1] if entry.error else "unknown"
             trial = entry.trial
-            where = f"{trial.setting}, fold {trial.fold + 1}"
+            where = f"{self.name_of(trial.setting)}, fold {trial.fold + 1}"
             self.say(f"Failed: {where}, after {entry.attempts} tries: {reason}")
         self._draw()
 
@@ -121,7 +122,7 @@ class RunProgress(Viewed):
         if entry.state == "failed":
             self._failed += 1
             return
-        trials = self._scores.setdefault(str(entry.trial.setting), {})
+        trials = self._scores.setdefault(self.name_of(entry.trial.setting), {})
         trials[entry.id] = entry.result["validation"]["subjects"]
 
     def _words(self) -> str:

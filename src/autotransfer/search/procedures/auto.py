@@ -160,6 +160,7 @@ class AutoProcedure:
         self.start, self.progress, self.driver, self.publish = start, progress, driver, publish
         self.recipes, self.problem, self._portraits = options.recipes, shared.problem, portraits
         self.rule = lookup_rule(options.rule)
+        progress.name_of = self._name
         self._known: dict[Trial, TrialScores] = {}
         self._missed: list[str] = []
         self._closing = ledger.plan("closing")
@@ -211,7 +212,8 @@ class AutoProcedure:
         if not self.folder.has_model(_key(trials, self.shared.hash)):
             n = len(trials)
             several = f", {n} networks whose mean is the answer" if n > 1 else ""
-            self.progress.say(f"training {outcome.answer.setting} on everybody{several}")
+            name = self._name(outcome.answer.setting)
+            self.progress.say(f"training {name} on everybody{several}")
             futures = submit_refits(trials, self.start)
             self._write_model(trials, self._wait(futures, trials))
         if self._closing["portraits"]:
@@ -360,7 +362,7 @@ class AutoProcedure:
         for rival in ahead[:keep]:
             trials = self._trials(rival, plan)
             if not self._fits(trials, plan, n_seeds=1):
-                self._missed.append(f"{what}: {rival} on all groups")
+                self._missed.append(f"{self._name(rival)} on all groups")
                 continue
             self._train(stage, trials)
 
@@ -376,7 +378,7 @@ class AutoProcedure:
             for setting in [best, *rivals[: FINALISTS - 1]]:
                 trials = self._trials(setting, plan, seed)
                 if not self._fits(trials, plan, n_seeds=0):
-                    self._missed.append(f"seed {seed + 1} of {setting}")
+                    self._missed.append(f"seed {seed + 1} of {self._name(setting)}")
                     continue
                 self._train("confirm", trials)
 
@@ -500,8 +502,15 @@ class AutoProcedure:
         values = list(tried.alone(best).values())
         left = f", {duration(max(self.clock.left, 0.0))} left" if self.clock.budget else ""
         self.progress.say(
-            f"{what}: balanced accuracy {np.mean(values):.3f} of people held out, by {best}{left}"
+            f"{what}: balanced accuracy {np.mean(values):.3f} of people held out, by "
+            f"{self._name(best)}{left}"
         )
+
+    def _name(self, setting: Setting) -> str:
+        """Call a setting by what it changes in the default recipe."""
+        changes = setting.recipe.changes(self.recipes.default)
+        words = f"the default recipe with {changes}" if changes else "the default recipe"
+        return words if setting.measure is None else f"{setting.censor}, {words}"
 
 
 def _key(trials: Sequence[Trial], problem_hash: str) -> str:
