@@ -185,9 +185,21 @@ TABLES = {
         ("channels x times, batch", "censor", "ms", "relative", "goal"),
     ),
     "hands_off": (
-        "AutoTransfer with a budget of 20 minutes and 2 workers on the SSVEP recordings: spread "
-        "over subjects of every candidate; * is the one chosen, by validation.",
-        ("setting", "val mean", "val quartile", "tes mean", "tes quartile", "tes worst"),
+        "A budget, two workers and nothing else: the nested score that the run tells first, of the "
+        "first answer (default recipe), of the classical pipelines; groups of people, trainings, "
+        "and networks of the answer. Busy: beside two other processes.",
+        ("case", "nested", "quartile", "first answer", "one network", "together", "classical",
+         "groups", "trainings", "networks"),
+    ),
+    "replay": (
+        "Rules of choice replayed: half of the people choose, the others judge; gain against the "
+        "first candidate (the baseline, the default recipe), 400 halves of each record.",
+        None,
+    ),
+    "null_runs": (
+        "Hands-off runs on labels that are shuffled within each person: what each tells of a new "
+        "person, whose chance is 0.5.",
+        ("run", "nested", "low", "high", "covers chance", "networks"),
     ),
     "engine": ("40 trials of about 2 s on 2 workers, by engine.", None),
     "ledger_scale": ("A ledger of many trials.", None),
@@ -207,23 +219,26 @@ PARTS = {
     "curves": ("strengths", "censors", ""),
     "draws": ("strengths", "batches", ""),
     "skew": ("skew", "together", ""),
+    "replay": ("replay", "summary", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
 EVIDENCE = (
     *("baseline", "evidence", "candidates", "own_batches", "rules", "gains"),
-    *("gap", "skew", "draws", "digest", "importances", "curves"),
+    *("gap", "skew", "draws", "digest", "importances", "curves", "replay", "null_runs"),
 )
 ADAPTING = ("adaptation",)
 AUGMENTING = ("augmentations",)
+HANDS_OFF = ("hands_off",)
 PAGES = {
     "README.md": ("eegnet_step", "chosen_baseline", "evidence_in_short"),
     "docs/figures.md": tuple(
-        n for n in TABLES if n not in (*EVIDENCE, *PARTS, *ADAPTING, *AUGMENTING)
+        n for n in TABLES if n not in (*EVIDENCE, *PARTS, *ADAPTING, *AUGMENTING, *HANDS_OFF)
     ),
     "docs/evidence.md": EVIDENCE,
     "docs/adapting.md": ADAPTING,
     "docs/augmenting.md": AUGMENTING,
+    "docs/hands_off.md": HANDS_OFF,
 }
 """Which tables stand on which page."""
 
