@@ -47,9 +47,9 @@ def on_record() -> Iterator[tuple[str, Scores, Scores]]:
             people[row["person"]] = float(row["balanced_accuracy"])
     for (name, seed), table in tables.items():
         yield f"{name}, censors, seed {seed}", table["validation"], table["test"]
-    file = RESULTS / "hands_off.json"
-    if file.exists():
-        for case, tried in json.loads(file.read_text())["tried"].items():
+    runs = RESULTS / "hands_off.json"
+    if runs.exists():
+        for case, tried in json.loads(runs.read_text())["tried"].items():
             yield f"{case}, recipes", tried, tried
 
 
