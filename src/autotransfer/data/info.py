@@ -31,6 +31,8 @@ and amplifiers differ by less; volts and millivolts, or millivolts and microvolt
 ARMBANDS = (8, 10)
 """Electrodes of known armbands."""
 
+_SCALP = re.compile(r"(N|Fp|AF|F|FC|FT|C|CP|T|TP|P|PO|O|I)(z|\d{1,2})", re.IGNORECASE)
+
 _SAMPLE = 256
 """Number of trials, evenly spaced, by which an amplitude is judged."""
 
@@ -141,6 +143,17 @@ class SignalInfo:
                 )
             trials = trials.times(factor)
         return trials
+
+
+def eeg_channels(channels: Sequence[str] | None) -> list[str]:
+    """List the channels whose names are those of electrodes on the scalp (10-20 system).
+
+    Examples
+    --------
+    >>> eeg_channels(["Oz", "PO7", "fp1", "EMG1"])
+    ['Oz', 'PO7', 'fp1']
+    """
+    return [name for name in channels or () if _SCALP.fullmatch(name.strip(". "))]
 
 
 def emg_channels(channels: Sequence[str] | None) -> list[str]:

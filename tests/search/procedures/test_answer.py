@@ -79,17 +79,28 @@ def test_settings_are_compared_on_the_seeds_that_both_have():
     assert tried.alone(setting(1))["p0"] == pytest.approx(0.555)
 
 
-def test_an_ensemble_must_be_credibly_better_than_one_network():
+def test_the_mean_of_seeds_is_taken_where_people_gain():
     base = dict.fromkeys(PEOPLE, 0.6)
     rows = [*trials(base), *trials(base, seed=1), *trials(base, seed=2)]
     pair, three = [tuple(Member(setting(0), s) for s in range(n)) for n in (2, 3)]
     same = {pair: base, three: base}
     assert answer(Tried(rows, 2, same.get), SAFE).members == (Member(setting(0), 0),)
-    better = {pair: {p: v + 0.01 for p, v in base.items()}, three: base}
+    better = {pair: base, three: {p: v + 0.01 for p, v in base.items()}}
     found = answer(Tried(rows, 2, better.get), SAFE)
-    assert found.members == pair
-    assert found.scores == better[pair]
+    assert found.members == three
+    assert found.scores == better[three]
     assert answer(Tried(rows, 2, better.get), SAFE, most=1).members == (Member(setting(0), 0),)
+
+
+def test_other_settings_join_only_where_the_gain_is_quite_sure():
+    base = dict.fromkeys(PEOPLE, 0.6)
+    rows = [*trials(base), *trials(base, number=1)]
+    both = Member(setting(0), 0), Member(setting(1), 0)
+    by_luck = {both: base | {"p0": 0.7, "p1": 0.59, "p2": 0.58}}
+    assert len(answer(Tried(rows, 2, by_luck.get), SAFE).members) == 1
+    for_all = {both: {p: v + 0.01 for p, v in base.items()}}
+    assert answer(Tried(rows, 2, for_all.get), SAFE).members == both
+    assert len(answer(Tried(rows, 2, for_all.get), SAFE, most=1).members) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))

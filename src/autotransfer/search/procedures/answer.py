@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.search.settings.comparison import LEVEL, credible_gain, differences
+from autotransfer.search.settings.comparison import credible_gain, differences
 from autotransfer.search.settings.selection import Rule, TrialScores, best_by, by_subject
 from autotransfer.search.settings.setting import Setting
 
@@ -21,6 +21,12 @@ Scores = Mapping[str, float]
 
 MOST_MEMBERS = 5
 """Networks of an ensemble at most: prediction takes as many times as long."""
+
+
+MIXED_LEVEL = 0.9
+"""How credible it must be that people gain by networks of other settings beside the seeds of the
+chosen one. Few compositions are tried, and with care: near ties are decided by single people, and a
+person whose own score is left out then falls on the wrong side of them."""
 
 
 @dataclass(frozen=True)
@@ -142,31 +148,29 @@ def answer(
     setting = best_setting(tried, rule, without)
     members: tuple[Member, ...] = (Member(setting, 0),)
     scores = tried.alone(setting)
-    for wider in _wider(tried, setting, most, without):
-        together = tried.together(wider)
+    seeds = tuple(Member(setting, seed) for seed in tried.by_seed[setting])[:most]
+    for wider, level in (
+        # That the mean of seeds helps is known beforehand: it is enough if people gain at all.
+        (seeds, 0.5),
+        ((*seeds, *_others(tried, setting, most - len(seeds), without)), MIXED_LEVEL),
+    ):
+        together = tried.together(wider) if len(wider) > len(members) else None
         if together is None:
             continue
-        if credible_gain(differences(together, scores, without), rule.level or LEVEL) > 0:
+        if credible_gain(differences(together, scores, without), level) > 0:
             members, scores = wider, together
     return Answer(setting, members, scores)
 
 
-def _wider(
-    tried: Tried, setting: Setting, most: int, without: str | None
-) -> Iterable[tuple[Member, ...]]:
-    """Ensembles in the order of their size: seeds of the setting, then the next best settings."""
-    seeds = [Member(setting, seed) for seed in tried.by_seed[setting]]
-    for size in range(2, min(len(seeds), most) + 1):
-        yield tuple(seeds[:size])
+def _others(tried: Tried, setting: Setting, most: int, without: str | None) -> tuple[Member, ...]:
+    """Networks of the next best settings."""
 
     def mean(other: Setting) -> float:
         scores = tried.alone(other)
         return float(np.mean([scores[person] for person in scores if person != without]))
 
     others = sorted((s for s in tried.by_seed if s != setting), key=mean, reverse=True)
-    for n in range(1, most - len(seeds) + 1):
-        if n <= len(others):
-            yield (*seeds, *(Member(other, 0) for other in others[:n]))
+    return tuple(Member(other, 0) for other in others[: max(most, 0)])
 
 
 def nested_answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS) -> Answer:

@@ -352,7 +352,7 @@ class AutoProcedure:
         best = self._incumbent(plan)
         half = plan.half
         heat = [trial for rival in rivals for trial in self._trials(rival, plan)[:half]]
-        if not self._fits(heat, plan, n_seeds=1):
+        if not self._fits(heat, plan, n_seeds=SEEDS - 1):
             self._missed.append(f"{what}: {len(rivals)} settings")
             return
         self._train(stage, heat)
@@ -361,7 +361,7 @@ class AutoProcedure:
         ahead.sort(key=lambda r: -(gains[r] or 0.0))
         for rival in ahead[:keep]:
             trials = self._trials(rival, plan)
-            if not self._fits(trials, plan, n_seeds=1):
+            if not self._fits(trials, plan, n_seeds=SEEDS - 1):
                 self._missed.append(f"{self._name(rival)} on all groups")
                 continue
             self._train(stage, trials)
@@ -374,8 +374,9 @@ class AutoProcedure:
             s for s in tried.by_seed if s != best and credible_gain(tried.gains(best, s)) <= 0
         ]
         rivals.sort(key=lambda s: -float(np.mean(list(tried.alone(s).values()))))
-        for seed in range(1, SEEDS):
-            for setting in [best, *rivals[: FINALISTS - 1]]:
+        for seed in range(1, MOST_MEMBERS):
+            # Rivals get one more seed, to be compared on two; each of the best's is a network more.
+            for setting in [best, *(rivals[: FINALISTS - 1] if seed == 1 else ())]:
                 trials = self._trials(setting, plan, seed)
                 if not self._fits(trials, plan, n_seeds=0):
                     self._missed.append(f"seed {seed + 1} of {self._name(setting)}")

@@ -27,7 +27,7 @@ FIRST_SHARE = 0.12
 fewer recipes can be tried."""
 
 SEEDS = 3
-"""Seeds of the choice, if there is time: each is a network of the ensemble."""
+"""Seeds of the choice that time is kept for: each is a network of the ensemble."""
 
 FINALISTS = 2
 """Settings that get further seeds."""

@@ -95,8 +95,12 @@ class Dimension:
 
     @property
     def effort(self) -> float:
-        """How many trainings of the default recipe it takes to try all values but the first."""
-        return sum(map(self.cost_of, self.values[1:])) or 1.0
+        """How many trainings of the default recipe it takes to try all values but the first.
+
+        What makes trainings longer makes all later ones longer, too: it counts three times.
+        """
+        costs = [self.cost_of(value) for value in self.values[1:]]
+        return sum(cost + 2 * max(cost - 1, 0) for cost in costs) or 1.0
 
     def cost_of(self, value: Mapping[str, Any]) -> float:
         """How many times as long as with the first value a training takes."""

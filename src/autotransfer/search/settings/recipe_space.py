@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.data.info import emg_channels, is_ring
+from autotransfer.data.info import eeg_channels, emg_channels, is_ring
 from autotransfer.data.problem import Problem
 from autotransfer.search.settings.recipe import Dimension, RecipeSpace
 from autotransfer.training.augment import AUGMENTATIONS
@@ -39,7 +39,11 @@ def recipe_space(
     if "kernel_length" in kept:
         kept.add("kernel_seconds")  # another word for the same
     channels = problem.info.channels
-    emg = signal == "emg" or (signal is None and bool(emg_channels(channels)))
+    if signal is None and emg_channels(channels):
+        signal = "emg"
+    elif signal is None and 2 * len(eeg_channels(channels)) > len(channels or ()) > 0:
+        signal = "eeg"
+    emg = signal == "emg"
     found = [
         Dimension("normalisation", _values("normalise", _normalisers(emg, signal)), 0.03),
         _batches(problem, emg),
