@@ -17,7 +17,7 @@ import drive
 
 import autotransfer as at
 from autotransfer.data.problem import Problem
-from autotransfer.errors import BudgetError, SettingError
+from autotransfer.errors import BudgetError, IncompleteResultsError, SettingError
 from autotransfer.search import Space
 from autotransfer.search.engines.base import Carried
 from autotransfer.search.procedures.plan import fit_groups
@@ -192,6 +192,13 @@ def test_what_does_not_fit_is_not_begun_and_named(tmp_path, monkeypatch):
     assert [line.split(":")[0] for line in results["not_tried"]][:2] == ["normalisation", "steps"]
     assert any(line.startswith("censors") for line in results["not_tried"])
     assert run.choice_.setting == Setting(None, recipe=RECIPES.default)
+
+
+def test_a_default_recipe_that_fails_is_named(tmp_path):
+    """A rate at which the loss is not finite: there is no answer, and the error says why."""
+    far = RecipeSpace([Dimension("rate", ({"learning_rate": 1e30},), 0.1)])
+    with pytest.raises(IncompleteResultsError, match=r"default recipe failed.*learning rate"):
+        auto(tmp_path / "run", recipes=far).fit(DATA)
 
 
 @pytest.mark.parametrize(

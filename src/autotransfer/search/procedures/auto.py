@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import RunStoppedError
+from autotransfer.errors import IncompleteResultsError, RunStoppedError
 from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
@@ -174,18 +174,31 @@ class AutoProcedure:
         end_reference = self._begin_reference(plan)
         self._train("first", self._trials(first, plan))
         end_reference()
+        self._require_first(first, plan)
         self._tell("first answer", plan)
         if not self.folder.has_answer:
             self._begin_answer(plan)
         self._try_recipes(plan)
         self._tell("recipes", plan)
         self._try_censors(plan)
+        if self._incumbent(plan) != first:
+            self._end_answer(wait=True)
+            self._begin_answer(plan)
         self._confirm(plan)
         self._tell("seeds", plan)
         self._end_answer(wait=True)
         outcome = self._close(plan)
         self.publish(outcome)
         return outcome
+
+    def _require_first(self, first: Setting, plan: AutoPlan) -> None:
+        """Raise an error if the default recipe could not be trained: all else is built on it."""
+        if first not in self._tried(plan).by_seed:
+            errors = [one.error for one in self._scores if one.error]
+            raise IncompleteResultsError(
+                f"{len(errors)} of {plan.n_folds} trainings of the default recipe failed, so there "
+                f"is no answer. The first reason: {errors[0].strip().splitlines()[-1]}"
+            )
 
     def _close(self, plan: AutoPlan) -> Outcome:
         """Give the last answer, train it on everybody, and look at its latent if there is time.
@@ -456,13 +469,14 @@ class AutoProcedure:
         )
 
     def _begin_answer(self, plan: AutoPlan) -> None:
-        """Have the first answer trained on everybody while recipes are tried."""
+        """Have the best so far trained on everybody while the run goes on."""
         outcome = self._choose(plan, 1, complete=False)
         trials = self._members(outcome.answer, plan)
-        self._pending = outcome, trials, submit_refits(trials, self.start)
+        if self._closing is None and not self.folder.has_model(_key(trials, self.shared.hash)):
+            self._pending = outcome, trials, submit_refits(trials, self.start)
 
     def _end_answer(self, wait: bool) -> None:
-        """Write down the first answer once it is trained."""
+        """Write down the best so far once it is trained."""
         if self._pending is None:
             return
         outcome, trials, futures = self._pending
