@@ -492,7 +492,7 @@ RUNS = [
     ("auto results members a word", lambda t: run(t, "results.json", within("members", value="two"), which=AUTO), e.SourceError, f"{NO_RESULT}; members"),
     ("auto results score beyond all", lambda t: run(t, "results.json", within("together_subjects", "0", value=1e308), which=AUTO), e.SourceError, f"{NO_RESULT}; together_subjects"),
     ("auto results first unknown", lambda t: run(t, "results.json", within("first", "setting", "mode", value="x"), which=AUTO), e.SourceError, f"{NO_RESULT}; candidate"),
-    ("auto run recipes a list", lambda t: run(t, "run.json", within("definition", "recipes", value=[1]), which=AUTO), e.AutoTransferError, "copy"),
+    ("auto run recipes a list", lambda t: run(t, "run.json", within("definition", "recipes", value=[1]), which=AUTO), e.SourceError, f"{NO_RUN}; recipes"),
     ("auto run asked a word", lambda t: run(t, "run.json", within("about", "asked", value="much"), which=AUTO), e.SourceError, f"{NO_RUN}; asked"),
     ("auto ledger group a word", lambda t: ledger(t, "first", "definition", "grouped", value="yes", which=AUTO), e.LedgerError, f"{NO_TRIAL}; grouped"),
     ("auto ledger plan endless", lambda t: ledger(t, "auto", "n_folds", value=10**9, kind="plan", look=read_status, which=AUTO), e.LedgerError, f"{NO_TRIAL}; n_folds"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import limited
+from fuzzing import KINDS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits of memory are POSIX's")
 
@@ -27,10 +28,10 @@ def test_changed_files_load_or_are_refused_by_name(first, count, capsys):
     }
     with capsys.disabled():
         print(f"\n{len(reports)} changed files, {len(bad)} of which ended badly:")
-        for kind in ("npz", "store", "model", "ledger", "run"):
+        for kind in KINDS:
             mine = [r["outcome"] for name, r in reports.items() if name.startswith(f"{kind}-")]
             print(f"  {kind}: {dict(Counter(mine).most_common())}")
-    assert len(reports) == 5 * count
+    assert len(reports) == len(KINDS) * count
     assert not bad, "\n\n".join(
         f"{name}: {r['outcome']}\n{r['message']}" for name, r in bad.items()
     )

@@ -279,8 +279,8 @@ def test_scores_are_those_of_scikit_learn():
     fold = problem.folds(3)[1]
     clf = classifier(made, trial, max_epochs=2)
     clf.fit_fold(problem, fold, 0)
-    found = scores(clf, problem, fold, "test")
     predicted, true = clf.predict_codes(problem.X.take(fold.test)), problem.codes[fold.test]
+    found = scores(problem, fold.test, predicted)
     assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, predicted))
     recalls = recall_score(true, predicted, average=None)
     assert list(found["classes"].values()) == pytest.approx(recalls.tolist())
@@ -298,7 +298,7 @@ def test_people_are_adapted_to_by_trials_that_are_not_scored(monkeypatch):
     clf = tasks.classifier(made, trial, max_epochs=2)
     clf.fit_fold(problem, fold, 0)
     monkeypatch.setattr(tasks, "ADAPTED_TO", 5)
-    found = tasks.adapted(clf, problem, fold)
+    found = tasks.adapted(clf, problem, fold.test)
     assert sorted(found) == sorted(np.unique(DATA.subject[fold.test]).astype(str))
     for person, value in found.items():
         mine = np.flatnonzero(DATA.subject.astype(str) == person)
