@@ -23,6 +23,7 @@ from autotransfer.report.summary import (
     study_only,
     test_words,
 )
+from autotransfer.search.procedures.answer import MIXED_LEVEL
 from autotransfer.search.results import cut_short
 from autotransfer.search.settings.recipe import Recipe
 
@@ -205,9 +206,20 @@ def _how(record: Record) -> Iterator[str]:
     else:
         words += (
             "Something replaces something simpler only where people gain with a credibility of "
-            f"{percent(rule.level, 0)}; so does the mean of several networks."
+            f"{percent(rule.level, 0)}."
         )
+    words += (
+        " The mean of several seeds of the chosen setting is taken if people gain by it at all; "
+        "networks of other settings join it where that is credible to "
+        f"{percent(MIXED_LEVEL, 0)}."
+    )
     yield words
+    classical = results.get("reference", {}).get("mean")
+    if classical is not None:
+        yield (
+            "On the same groups the best of the classical pipelines (covariances in tangent space "
+            f"and logistic regression, untuned) recognised {percent(classical)}."
+        )
     if results["not_tried"]:
         yield f"Not tried for want of time: {join_some(results['not_tried'], 5)}."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -22,21 +23,98 @@ from autotransfer.search.settings.setting import Setting
 
 def candidate_table(choice: Choice, scores: list[TrialScores]) -> pd.DataFrame:
     """Make the table of candidates: spread of validation and test scores over subjects."""
+    return settings_table(by_setting(scores), choice.setting, choice.failed)
+
+
+def settings_table(
+    trials: Mapping[Setting, list[TrialScores]],
+    chosen: Setting,
+    failed: Mapping[Setting, int],
+) -> pd.DataFrame:
+    """Make a table of settings: spread of validation and test scores over subjects.
+
+    Parameters
+    ----------
+    trials : mapping
+        Setting -> its trials.
+    chosen : Setting
+        The one that is marked.
+    failed : mapping
+        Setting -> how many of its trials failed, where any did.
+    """
     rows = []
-    for setting in dict.fromkeys(one.setting for one in scores):
-        own = [one for one in scores if one.setting == setting]
+    for setting, own in trials.items():
         row: dict[str, Any] = {
             "setting": str(setting),
             "measure": setting.family,
             "mode": setting.mode if setting.measure else "",
-            "chosen": setting == choice.setting,
-            "failed": choice.failed.get(setting, 0),
+            "chosen": setting == chosen,
+            "failed": failed.get(setting, 0),
         }
         for side in ("validation", "test"):
             spread = describe(by_subject(own, side))
             row |= {f"{side}_{name}": value for name, value in spread.items()}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def by_setting(scores: Iterable[TrialScores]) -> dict[Setting, list[TrialScores]]:
+    """Put the trials of each setting together, in the order of the settings."""
+    trials: dict[Setting, list[TrialScores]] = {}
+    for one in scores:
+        trials.setdefault(one.setting, []).append(one)
+    return trials
+
+
+def setting_summary(setting: Setting, own: list[TrialScores]) -> dict[str, Any]:
+    """Sum up the trials of a setting, as JSON."""
+    return {
+        "setting": setting.to_json(),
+        "name": str(setting),
+        **{side: describe(by_subject(own, side)) for side in ("validation", "test")},
+        "test_subjects": by_subject(own, "test"),
+        "adapted": describe(by_subject(own, "adapted")),
+    }
+
+
+def run_summary(
+    rule: str, chosen: Setting, entries: list[Entry], own: list[Entry], folds: list[Fold]
+) -> dict[str, Any]:
+    """Sum up what every run has, as JSON.
+
+    Parameters
+    ----------
+    rule : str
+        Of selection.
+    chosen : Setting
+        The chosen one.
+    entries, own : list of Entry
+        All trials, and those that are done of the chosen setting.
+    folds : list of Fold
+        Of the cross-validation.
+    """
+    by = lookup_rule(rule)
+    return {
+        "rule": {"name": rule, "is": by.words, "for_study_only": by.for_study_only},
+        "censors": chosen.measure is not None,
+        "people_in_a_fold": {
+            side: sorted({len(fold.subjects(side)) for fold in folds})
+            for side in ("train", "validation", "test")
+        },
+        "still_falling": sum(entry.result["still_falling"] for entry in own),
+        "trainings": len(own),
+        "trials": len(entries),
+        "failed": [
+            {"setting": str(entry.trial.setting), "id": entry.id, "error": entry.error}
+            for entry in entries
+            if entry.state == "failed"
+        ],
+    }
+
+
+def done_trials(entries: list[Entry], setting: Setting) -> list[Entry]:
+    """Trials of a setting that came to their end."""
+    return [e for e in entries if e.state == "done" and e.trial.setting == setting]
 
 
 def summary(
@@ -61,42 +139,19 @@ def summary(
     folds : list of Fold
         Of the cross-validation.
     """
-
-    def of(setting: Setting) -> dict[str, Any]:
-        own = [one for one in scores if one.setting == setting]
-        return {
-            "setting": setting.to_json(),
-            "name": str(setting),
-            **{side: describe(by_subject(own, side)) for side in ("validation", "test")},
-            "test_subjects": by_subject(own, "test"),
-            "adapted": describe(by_subject(own, "adapted")),
-        }
-
-    rule = lookup_rule(choice.rule)
-    own = [e for e in entries if e.state == "done" and e.trial.setting == choice.setting]
+    trials = by_setting(scores)
+    baseline = choice.setting.baseline
+    own = done_trials(entries, choice.setting)
     own = [e for e in own if (e.trial.epochs, e.trial.n_folds) == (plan.epochs, plan.n_folds)]
     return {
         "complete": True,
         "nested": describe(choice.nested),
         "nested_subjects": choice.nested,
         "nested_settings": {p: str(setting) for p, setting in choice.without.items()},
-        "rule": {"name": choice.rule, "is": rule.words, "for_study_only": rule.for_study_only},
-        "chosen": of(choice.setting),
-        "baseline": of(choice.setting.baseline),
-        "censors": choice.censors,
+        "chosen": setting_summary(choice.setting, trials[choice.setting]),
+        "baseline": setting_summary(baseline, trials.get(baseline, [])),
         "plan": plan.to_json() | {"seconds": None},
-        "people_in_a_fold": {
-            side: sorted({len(fold.subjects(side)) for fold in folds})
-            for side in ("train", "validation", "test")
-        },
-        "still_falling": sum(entry.result["still_falling"] for entry in own),
-        "trainings": len(own),
-        "trials": len(entries),
-        "failed": [
-            {"setting": str(entry.trial.setting), "id": entry.id, "error": entry.error}
-            for entry in entries
-            if entry.state == "failed"
-        ],
+        **run_summary(choice.rule, choice.setting, entries, own, folds),
     }
 
 

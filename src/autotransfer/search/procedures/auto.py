@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.errors import IncompleteResultsError, RunStoppedError
+from autotransfer.errors import IncompleteResultsError
 from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
@@ -31,7 +30,12 @@ from autotransfer.search.procedures.answer import (
     best_setting,
     nested_answer,
 )
-from autotransfer.search.procedures.closing import await_refits, record_portraits, submit_refits
+from autotransfer.search.procedures.closing import (
+    await_refits,
+    record_extra,
+    record_portraits,
+    submit_refits,
+)
 from autotransfer.search.procedures.plan import (
     FINALISTS,
     SEEDS,
@@ -288,10 +292,12 @@ class AutoProcedure:
         """Whether there is time for some trials, then for so many more seeds, and for the end."""
         known = {entry.id for entry in self._entries()}
         missing = [t for t in trials if t.id(self.shared.hash) not in known]
-        if not missing or (self.clock.budget is None and self._closing is None):
+        if not missing:
             return True
-        if self._closing is not None or self.clock.budget is None:
+        if self._closing is not None:
             return False  # the run has come to its end before
+        if self.clock.budget is None:
+            return True
         one = self._seconds(self._incumbent(plan), plan)
         work = sum(self._seconds(trial.setting, plan) for trial in missing)
         work += n_seeds * plan.n_folds * one
@@ -310,20 +316,10 @@ class AutoProcedure:
         future = engine.submit(reference, handle, plan.n_folds)
 
         def end() -> None:
-            what: dict[str, Any] = {
-                "id": key,
-                "stage": "reference",
-                "definition": {"n_folds": plan.n_folds},
-            }
-            try:
-                entry = Entry(state="done", result=self.driver.result(future), **what)
-            except RunStoppedError:
-                raise
-            except Exception as error:  # the run stands without it; the report says that it failed
-                self.progress.say(f"No classical reference: {error}")
-                text = "".join(traceback.format_exception(error))
-                entry = Entry(state="failed", result={}, error=text, **what)
-            self.ledger.record(entry)
+            parts = (self.ledger, self.driver, self.progress)
+            definition = {"n_folds": plan.n_folds}
+            what = {"id": key, "stage": "reference", "definition": definition}
+            record_extra(future, "classical reference", *parts, **what)
 
         return end
 

@@ -97,22 +97,51 @@ def record_portraits(
         engine.submit(portrait, handle, one, placebo, choice.mode) for _, one, placebo in missing
     ]
     for future, (key, one, placebo) in zip(futures, missing, strict=True):
-        what: dict[str, Any] = {
-            "id": key,
-            "stage": "portrait",
-            "definition": one.to_json() | {"placebo": placebo},
-            "params": one.setting.params(),
-        }
-        try:
-            result = driver.result(future)
-            curves = result.pop("curves")
-            entry = Entry(state="done", result=result, curves=curves, **what)
-        except RunStoppedError:
-            raise
-        except Exception as error:
-            # The choice and the model stand without it; the report says that it is missing.
-            progress.say(f"No portrait of {one.setting}: {error}")
-            text = "".join(traceback.format_exception(error))
-            entry = Entry(state="failed", result={}, error=text, **what)
-        ledger.record(entry)
+        name = f"portrait of {one.setting}"
+        definition = one.to_json() | {"placebo": placebo}
+        record_extra(
+            future,
+            name,
+            ledger,
+            driver,
+            progress,
+            id=key,
+            stage="portrait",
+            definition=definition,
+            params=one.setting.params(),
+        )
         progress.step()
+
+
+def record_extra(
+    future: Future[Any],
+    name: str,
+    ledger: Ledger,
+    driver: Driver,
+    progress: RunProgress,
+    **what: Any,
+) -> None:
+    """Put on record what came of something that the choice and the model stand without.
+
+    Parameters
+    ----------
+    future : Future
+        Its result, which may have ``curves``.
+    name : str
+        What it is, for messages.
+    ledger, driver, progress
+        Of the run.
+    **what : dict
+        Fields of its `Entry`.
+    """
+    try:
+        result = driver.result(future)
+        curves = result.pop("curves", {})
+        entry = Entry(state="done", result=result, curves=curves, **what)
+    except RunStoppedError:
+        raise
+    except Exception as error:
+        progress.say(f"No {name}: {error}")
+        text = "".join(traceback.format_exception(error))
+        entry = Entry(state="failed", result={}, error=text, **what)
+    ledger.record(entry)

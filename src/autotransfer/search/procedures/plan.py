@@ -12,6 +12,7 @@ from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.options import RunOptions
+from autotransfer.search.procedures.answer import MOST_MEMBERS
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial
@@ -70,7 +71,9 @@ def most_trainings(plan: AutoPlan, options: RunOptions) -> int:
     rivals = [len(dimension.values) - 1 for dimension in options.recipes.dimensions]
     recipes = sum(n * plan.half + rest for n in rivals if n)
     censors = (options.least + 1) * plan.half + FINALISTS * rest
-    return plan.n_folds + recipes + censors + (SEEDS - 1) * FINALISTS * plan.n_folds + 1 + SEEDS
+    seeds = (MOST_MEMBERS - 1 + FINALISTS - 1) * plan.n_folds  # a rival has one more
+    on_everybody = 2 + MOST_MEMBERS  # the best so far twice, then the answer
+    return plan.n_folds + recipes + censors + seeds + on_everybody
 
 
 def first_setting(options: RunOptions) -> Setting:
