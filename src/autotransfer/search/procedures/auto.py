@@ -210,12 +210,14 @@ class AutoProcedure:
         What the time decides is put on record first: the same call gives the same answer again.
         """
         if self._closing is None:
-            one = self._seconds(self._incumbent(plan), plan)
+            best = self._incumbent(plan)
+            one = self._seconds(best, plan)
             most, portraits = MOST_MEMBERS, self._portraits
             if self.clock.budget is not None:
                 left = max(self.clock.left, 0.0)
                 most = max(1, min(most, int(left // max(one, 1e-9)) * self._workers))
-                needs = math.ceil(SEEDS / self._workers) * one + one + min(PROBING, 2 * one)
+                networks = min(most, len(self._tried(plan).by_seed[best]))
+                needs = math.ceil(networks / self._workers) * one + one + min(PROBING, 2 * one)
                 portraits = portraits and needs <= left
             if self._portraits and not portraits:
                 self._missed.append("portraits of the latents")
@@ -298,9 +300,10 @@ class AutoProcedure:
             return False  # the run has come to its end before
         if self.clock.budget is None:
             return True
-        one = self._seconds(self._incumbent(plan), plan)
-        work = sum(self._seconds(trial.setting, plan) for trial in missing)
-        work += n_seeds * plan.n_folds * one
+        seconds = [self._seconds(trial.setting, plan) for trial in missing]
+        # If one of them becomes the choice, the seeds are its own.
+        one = max(self._seconds(self._incumbent(plan), plan), *seconds)
+        work = sum(seconds) + n_seeds * plan.n_folds * one
         refits = math.ceil((1 + n_seeds) / self._workers) * one
         slack = SLACK * self.clock.budget
         return work / self._workers + refits + slack <= self.clock.left
@@ -318,8 +321,8 @@ class AutoProcedure:
         def end() -> None:
             parts = (self.ledger, self.driver, self.progress)
             definition = {"n_folds": plan.n_folds}
-            what = {"id": key, "stage": "reference", "definition": definition}
-            record_extra(future, "classical reference", *parts, **what)
+            name = "classical reference"
+            record_extra(future, name, *parts, id=key, stage="reference", definition=definition)
 
         return end
 

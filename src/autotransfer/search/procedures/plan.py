@@ -27,8 +27,9 @@ FIRST_SHARE = 0.12
 """Share of a budget for the first answer. The more groups, the more people train in each, and the
 fewer recipes can be tried."""
 
-SEEDS = 3
-"""Seeds of the choice that time is kept for: each is a network of the ensemble."""
+SEEDS = 2
+"""Seeds of the choice that time is kept for while others are tried: each is a network of the
+ensemble, and the second gains most. What time is left in the end goes to further ones."""
 
 FINALISTS = 2
 """Settings that get further seeds."""
