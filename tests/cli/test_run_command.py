@@ -67,6 +67,7 @@ def wait_for_trials(out, n, process):
     raise AssertionError(f"it ended with {process.poll()} before {n} trials were done")
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_killed_and_interrupted_ends_like_one_that_is_not(
     study, undisturbed, tmp_path
 ):

@@ -332,6 +332,7 @@ class AutoProcedure:
         if self._still_falling(self._incumbent(plan)):
             # Nothing can be compared fairly that is not trained to its end.
             queue.sort(key=lambda d: d.name != "steps")
+            queue = [d for d in queue if d.name != "fewer steps"]
         for dimension in queue:
             best = self._incumbent(plan)
             rivals = [

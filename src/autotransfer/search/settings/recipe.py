@@ -147,11 +147,15 @@ class RecipeSpace:
         return next(d for d in self.dimensions if d.name == name)
 
     def neighbours(self, recipe: Recipe, name: str) -> Iterator[Recipe]:
-        """Walk over the recipes that differ from one in one dimension."""
-        for value in self.dimension(name).values:
-            other = recipe.with_options(value)
-            if other != recipe:
-                yield other
+        """Walk over the recipes that differ from one in one dimension.
+
+        There are none where the recipe has none of the dimension's values: then another dimension
+        of the same options has been decided for it.
+        """
+        values = self.dimension(name).values
+        others = [recipe.with_options(value) for value in values]
+        if recipe in others:
+            yield from (other for other in others if other != recipe)
 
     def cost(self, recipe: Recipe) -> float:
         """How many times as long as the default recipe's a training takes, about."""
