@@ -54,11 +54,18 @@ def _row(stage: Any) -> dict[str, Any]:
 def _words(run_status: RunStatus) -> str:
     from autotransfer.text import duration
 
+    expected = ""
+    if run_status.expected is not None:
+        spread = run_status.expected
+        expected = (
+            f" Of a new person expect balanced accuracy {spread['mean']:.3f} "
+            f"(lower quartile {spread['lower_quartile']:.3f})."
+        )
     if run_status.complete:
-        return "The run is complete."
-    model = ""
+        return f"The run is complete.{expected}"
+    model = expected
     if (run_status.folder / "model").is_dir():
-        model = " Its model so far can be used already."
+        model += " Its model so far can be used already."
     if not run_status.alive:
         words = "The run is not complete, and nobody works on it: give the same command again."
         return words + model

@@ -178,7 +178,11 @@ def verdict(results: dict[str, Any]) -> str:
             f"against {_score(baseline['test'])} uncensored"
         )
     if chosen["adapted"]["mean"] is not None:
-        sentences.append(f"Adapted to each of them without labels: {_score(chosen['adapted'])}")
+        who = "Adapted to each of them without labels"
+        if len(results.get("members", ())) > 1:
+            who = f"One of these networks ({chosen['test']['mean']:.3f}), adapted to each of them"
+            who += " without labels"
+        sentences.append(f"{who}: {_score(chosen['adapted'])}")
     sentences += filter(None, [cut_short(results)])
     if results["failed"]:
         sentences.append(f"{len(results['failed'])} trials failed")
@@ -188,7 +192,12 @@ def verdict(results: dict[str, Any]) -> str:
 def _found(results: dict[str, Any]) -> list[str]:
     """Say what a hands-off run has chosen, and what it had no time for."""
     n, first = len(results["members"]), results["first"]
-    several = f"the mean of {n} networks, " if n > 1 else ""
+    default = Setting.from_json(first["setting"]).recipe
+    name = Setting.from_json(results["chosen"]["setting"]).beside(default)
+    if n > 1:
+        own = sum(one["setting"] == results["chosen"]["setting"] for one in results["members"])
+        others = f" and {n - own} of other settings" if n > own else ""
+        name = f"the mean of {n} networks ({own} of {name}{others})"
     if n == 1 and results["chosen"]["setting"] == first["setting"]:
         sentence = (
             "Nothing else was credibly better than the default recipe, so that is what you get: "
@@ -197,7 +206,7 @@ def _found(results: dict[str, Any]) -> list[str]:
     else:
         mark = " (by TEST scores: for study only)" if results["rule"]["for_study_only"] else ""
         sentence = (
-            f"Chosen{mark}: {several}{results['chosen']['name']}, which over all people has "
+            f"Chosen{mark}: {name}, which over all people has "
             f"{_score(results['together'])}; the default recipe alone has {_score(first['test'])}"
         )
     sentences = [sentence]

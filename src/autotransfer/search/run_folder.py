@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotransfer import atomic
-from autotransfer.documents import read_object
+from autotransfer.documents import misfit, read_object
 from autotransfer.errors import RunMismatchError, SourceError, join_some
 from autotransfer.search.ledger import Entry
 from autotransfer.text import csv_table
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "autotransfer-run-2"
+EXPECTED = {"mean": slice(0, 1), "lower_quartile": slice(0, 1)}
 
 
 class RunFolder:
@@ -131,6 +132,12 @@ class RunFolder:
     def says_complete(self) -> bool:
         """Whether there are results, and they say that the run has come to its end."""
         return _content(self.results).get("complete") is True
+
+    @property
+    def expected(self) -> dict[str, float] | None:
+        """What the results so far let expect of a new person: mean and lower quartile, if known."""
+        nested = _content(self.results).get("nested")
+        return None if misfit(nested, EXPECTED) else nested
 
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""

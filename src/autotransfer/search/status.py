@@ -82,6 +82,9 @@ class RunStatus:
         Whether a driver gave a sign of life in the last seconds.
     left : float or None
         Seconds to the end of the stage, as the driver estimated them.
+    expected : dict or None
+        Balanced accuracy of a new person by the answer so far, if there is one: ``mean`` and
+        ``lower_quartile``.
     """
 
     folder: Path
@@ -89,6 +92,7 @@ class RunStatus:
     complete: bool
     alive: bool
     left: float | None
+    expected: dict[str, float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -155,19 +159,22 @@ def status_of(folder: Path, procedure: str, ledger: Ledger) -> RunStatus:
     files = RunFolder(folder)
     stages, complete = (_auto if procedure == "auto" else _paper)(files, ledger)
     alive, left = _heartbeat(files.heartbeat)
-    return RunStatus(folder, stages, complete, alive and not complete, left if alive else None)
+    left = left if alive else None
+    return RunStatus(folder, stages, complete, alive and not complete, left, files.expected)
 
 
 def _auto(files: RunFolder, ledger: Ledger) -> tuple[tuple[StageStatus, ...], bool]:
     """Say how far the stages of a hands-off run are, and whether it has come to its end."""
     plan = ledger.plan("auto")
+    # Results are written with the first answer too, and say then that they are not the last.
+    complete = files.says_complete and files.model.is_dir()
     stages = []
     for name in OF_TRIALS["auto"]:
         states = [entry.state for entry in ledger.each(name)]
         planned = plan["n_folds"] if plan is not None and name == "first" else None
+        planned = len(states) if complete else planned
         stages.append(StageStatus(name, planned, states.count("done"), states.count("failed")))
-    # Results are written with the first answer too, and say then that they are not the last.
-    return tuple(stages), files.says_complete and files.model.is_dir()
+    return tuple(stages), complete
 
 
 def _paper(files: RunFolder, ledger: Ledger) -> tuple[tuple[StageStatus, ...], bool]:

@@ -522,10 +522,7 @@ class AutoProcedure:
         )
 
     def _name(self, setting: Setting) -> str:
-        """Call a setting by what it changes in the default recipe."""
-        changes = setting.recipe.changes(self.recipes.default)
-        words = f"the default recipe with {changes}" if changes else "the default recipe"
-        return words if setting.measure is None else f"{setting.censor}, {words}"
+        return setting.beside(self.recipes.default)
 
 
 def _key(trials: Sequence[Trial], problem_hash: str) -> str:

@@ -61,6 +61,20 @@ class Setting:
             words.append(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}")
         return " ".join(words)
 
+    def beside(self, default: Recipe) -> str:
+        """Call a setting by what it changes in the default recipe.
+
+        Examples
+        --------
+        >>> setting = Setting(None, recipe=Recipe.of(F1=8, n_steps=40))
+        >>> setting.beside(Recipe.of(F1=8, n_steps=20))
+        'the default recipe with n_steps=40'
+        """
+        changes = self.recipe.changes(default)
+        words = f"the default recipe with {changes}" if changes else "the default recipe"
+        plain = self.measure is None and self.mode == "marginal"
+        return words if plain else f"{self.censor}, {words}"
+
     @property
     def family(self) -> str:
         """The measure's name, or "uncensored"."""
