@@ -29,7 +29,10 @@ if __name__ == "__main__":
 
     auto(sys.argv[1], engine="local", n_jobs=2, portraits=True).fit(DATA)
 """
-STAGES = ("auto", "first", "reference", "recipe", "censor", "confirm", "closing", "refit", "portrait")
+STAGES = (
+    *("auto", "first", "reference", "recipe", "censor", "confirm"),
+    *("closing", "refit", "portrait"),
+)
 """As they stand in the ledger: "auto" and "closing" are the plans at the start and at the end."""
 
 TABLES = ("trials.csv", "candidates.csv", "results.json")
