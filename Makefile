@@ -2,9 +2,12 @@
 PYTHON ?= python
 STEPS = format lint types spell workflows core-only doctest package docs braindecode lowest paste tests
 
-.PHONY: check nightly $(STEPS)
+.PHONY: check nightly screenshots $(STEPS)
 check $(STEPS):
 	@PYTHON=$(PYTHON) bash .ci/run $@
+
+screenshots:  # pictures of README and docs, of the run in the folder RUN
+	@$(PYTHON) docs/screenshots.py $(RUN)
 
 nightly:  # everything, at its full length, in an environment of its own
 	@bash .ci/run nightly
