@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.theme import LIGHT, MARKERS, drawing, to_svg
+from autotransfer.search.budget import parse_budget
 from benchmarks.accuracy.evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from benchmarks.accuracy.strength_tables import ESTIMATORS
 from benchmarks.common import report
@@ -177,6 +178,33 @@ def gains(tables: Sequence[Table]) -> Figure:
     return made
 
 
+def anytime(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw what a budget buys: accuracy on new people against minutes, a panel for each set."""
+    quiet = [row for row in rows if len(row["case"].split()) == 2]
+    names = list(dict.fromkeys(row["case"].split()[0] for row in quiet))
+    made = Figure((WIDE, 3), layout="constrained")
+    axes = made.subplots(1, len(names), squeeze=False)[0]
+    for ax, name in zip(axes, names, strict=True):
+        mine = [row for row in quiet if row["case"].split()[0] == name]
+        mine.sort(key=lambda row: parse_budget(row["case"].split()[1]))
+        minutes = [parse_budget(row["case"].split()[1]) / 60 for row in mine]
+        for column, color, marker in (
+            ("nested", LIGHT.chosen, "o"),
+            ("first answer", LIGHT.baseline, "s"),
+            ("classical", LIGHT.placebo, "^"),
+        ):
+            ax.plot(
+                minutes, [row[column] for row in mine], color=color, marker=marker, label=column
+            )
+        ax.set(xscale="log", title=name, xticks=minutes, xticklabels=[f"{m:g}" for m in minutes])
+        ax.minorticks_off()
+    axes[0].set_ylabel("balanced accuracy of new people")
+    made.supxlabel("budget in minutes, two workers", fontsize="medium")
+    handles, labels = axes[0].get_legend_handles_labels()
+    made.legend(handles, labels, loc="outside upper center", ncols=3)
+    return made
+
+
 def _rows(text: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(text)["rows"]
     return found
@@ -199,6 +227,7 @@ DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
     ),
     "known_and_new": ("gap.json", lambda text: known_and_new(_rows(text))),
     "methods": ("evidence.json", lambda text: methods(_rows(text))),
+    "hands_off": ("hands_off.json", lambda text: anytime(_rows(text))),
     "gains": ("evidence.csv", lambda text: gains(_tables(text))),
 }
 """Figure -> file of results, and how it is drawn."""

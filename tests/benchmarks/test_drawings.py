@@ -11,7 +11,16 @@ import pytest
 from autotransfer.report.theme import LIGHT, drawing, to_svg
 from benchmarks.accuracy import strengths
 from benchmarks.accuracy.evidence_tables import UNCENSORED, Table, compare
-from benchmarks.drawings import DRAWINGS, RESULTS, curves, gains, known_and_new, mark, methods
+from benchmarks.drawings import (
+    DRAWINGS,
+    RESULTS,
+    anytime,
+    curves,
+    gains,
+    known_and_new,
+    mark,
+    methods,
+)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -47,6 +56,18 @@ def test_curves_show_every_measure_in_every_mode():
     assert all(len(ax.patches) == 1 for ax in axes)  # the noise
     seen = words(made)
     assert all(word in seen for word in ("adversary", "erp, complementary", "strength"))
+
+
+def test_budgets_stand_in_their_order_and_busy_machines_apart():
+    rows = [
+        {"case": case, "nested": 0.1 * i, "first answer": 0.0, "classical": 0.0}
+        for i, case in enumerate(("erp 60m", "erp 2m", "ssvep 1h30m", "erp 10m busy"))
+    ]
+    erp, ssvep = anytime(rows).axes
+    assert (erp.get_title(), ssvep.get_title()) == ("erp", "ssvep")
+    assert erp.lines[0].get_xdata().tolist() == [2, 60]
+    assert erp.lines[0].get_ydata().tolist() == [0.1, 0.0]
+    assert ssvep.lines[0].get_xdata().tolist() == [90]
 
 
 def test_known_and_new_people():
