@@ -143,7 +143,8 @@ def _auto_forecast(
         try:
             if plan is None:
                 assert budget is not None
-                plan = fit_groups(options.n_subjects, budget, workers, one, spent)
+                cheaper = options.recipes.cheaper()
+                plan = fit_groups(options.n_subjects, budget, workers, one, spent, cheaper)
         except BudgetError as error:
             forecasts.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue

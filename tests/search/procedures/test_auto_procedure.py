@@ -178,6 +178,26 @@ def test_groups_are_as_many_as_the_budget_carries():
     assert plans == [3, 4, 12]
     with pytest.raises(BudgetError, match="too short for these data"):
         fit_groups(12, 60, 2, one=30.0, spent=5.0)
+    cheaper = [({"n_steps": 4}, 0.4), ({"n_steps": 4, "F1": 2}, 0.2)]
+    plan = fit_groups(12, 60, 2, 30.0, 5.0, cheaper)
+    assert (plan.n_folds, plan.instead) == (3, {"n_steps": 4})
+    assert fit_groups(12, 30, 2, 30.0, 5.0, cheaper).instead == {"n_steps": 4, "F1": 2}
+    with pytest.raises(BudgetError, match="too short for these data"):
+        fit_groups(12, 20, 2, 30.0, 5.0, cheaper)
+
+
+def test_a_budget_that_does_not_carry_the_default_recipe_begins_with_a_cheaper_one(
+    tmp_path, monkeypatch
+):
+    from autotransfer.search.procedures import auto as procedure
+
+    monkeypatch.setattr(procedure, "first_cost", lambda *_: 20.0)  # as if a training took so long
+    steps = Dimension("fewer steps", ({"n_steps": 30}, {"n_steps": 6}), 0.01, (1.0, 0.2))
+    recipes = RecipeSpace([steps])
+    auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA)
+    (first, *_) = entries(tmp_path / "run")["first"]
+    assert first.trial.setting.recipe == Recipe.of(n_steps=6)
+    assert auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA).choice_
 
 
 def test_what_does_not_fit_is_not_begun_and_named(tmp_path, monkeypatch):

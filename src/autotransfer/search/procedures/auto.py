@@ -174,7 +174,7 @@ class AutoProcedure:
     def run(self) -> Outcome:
         """Do all of it; what is on record is not done again."""
         plan = self.plan()
-        first = first_setting(self.options)
+        first = first_setting(self.options, plan)
         end_reference = self._begin_reference(plan)
         self._train("first", self._trials(first, plan))
         end_reference()
@@ -263,7 +263,8 @@ class AutoProcedure:
             self.options, self.problem, engine, handle, self.progress, self.driver.result
         )
         spent = time.monotonic() - began
-        return fit_groups(self.options.n_subjects, budget, engine.n_workers, one, spent)
+        n_people, n_workers = self.options.n_subjects, engine.n_workers
+        return fit_groups(n_people, budget, n_workers, one, spent, self.recipes.cheaper())
 
     @property
     def _workers(self) -> int:
@@ -429,7 +430,7 @@ class AutoProcedure:
         """Find the best setting so far."""
         tried = self._tried(plan)
         if not tried.by_seed:
-            return first_setting(self.options)
+            return first_setting(self.options, plan)
         return best_setting(tried, self.rule)
 
     def _still_falling(self, setting: Setting) -> bool:

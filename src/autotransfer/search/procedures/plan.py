@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -14,6 +14,7 @@ from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.options import RunOptions
 from autotransfer.search.procedures.answer import MOST_MEMBERS
 from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.tasks import cost
@@ -49,11 +50,15 @@ class AutoPlan:
         What a training of the default recipe takes, measured; 0 where nobody measured it.
     spent : float
         Seconds that it took to find out.
+    instead : mapping
+        Options of the first recipe that are cheaper than the default's, where the budget does not
+        carry these.
     """
 
     n_folds: int
     seconds: float = 0.0
     spent: float = 0.0
+    instead: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def half(self) -> int:
@@ -77,10 +82,11 @@ def most_trainings(plan: AutoPlan, options: RunOptions) -> int:
     return plan.n_folds + recipes + censors + seeds + on_everybody
 
 
-def first_setting(options: RunOptions) -> Setting:
-    """Give the setting that is trained first: the default recipe."""
+def first_setting(options: RunOptions, plan: AutoPlan | None = None) -> Setting:
+    """Give the setting that is trained first: the default recipe, or what the plan has instead."""
     assert options.recipes is not None
-    return Setting(None, recipe=options.recipes.default)
+    instead = {} if plan is None else plan.instead
+    return Setting(None, recipe=options.recipes.default.with_options(instead))
 
 
 def training_of(setting: Setting, options: RunOptions) -> TrainingOptions:
@@ -125,7 +131,14 @@ def first_cost(
     return max(float(one["fixed"] + one["epoch"] * trial.epochs) for one in measured)
 
 
-def fit_groups(people: int, budget: float, workers: int, one: float, spent: float) -> AutoPlan:
+def fit_groups(
+    people: int,
+    budget: float,
+    workers: int,
+    one: float,
+    spent: float,
+    cheaper: Iterable[tuple[Mapping[str, Any], float]] = (),
+) -> AutoPlan:
     """Find how many groups a budget carries.
 
     Parameters
@@ -140,14 +153,23 @@ def fit_groups(people: int, budget: float, workers: int, one: float, spent: floa
         Seconds of a training. It has the same number of steps, however many people train.
     spent : float
         Seconds that are gone.
+    cheaper : iterable of (mapping, float)
+        Cheaper recipes, where the budget does not carry the default one: options, and the cost
+        beside it (`RecipeSpace.cheaper`).
     """
     least = min(LEAST_GROUPS, people)
-    takes = one * least / workers + 2 * one + spent
-    if takes > budget:
+
+    def takes(factor: float = 1.0) -> float:
+        return factor * (one * least / workers + 2 * one) + spent
+
+    if takes() > budget:
+        for options, factor in cheaper:
+            if takes(factor) <= budget:
+                return AutoPlan(least, one, spent, dict(options))
         raise BudgetError(
             f"A budget of {duration(budget)} is too short for these data: the first answer "
             f"({least} trainings of the default recipe and one on everybody) takes about "
-            f"{duration(takes)} with {workers} worker(s). Give more time or workers."
+            f"{duration(takes())} with {workers} worker(s). Give more time or workers."
         )
     groups = range(least, min(people, MOST_GROUPS) + 1)
     fitting = [n for n in groups if one * n / workers <= FIRST_SHARE * budget]
@@ -157,6 +179,9 @@ def fit_groups(people: int, budget: float, workers: int, one: float, spent: floa
 def describe(plan: AutoPlan, options: RunOptions, workers: int) -> str:
     """Say in words what a run will be."""
     words = f"{options.n_subjects} people in {plan.n_folds} groups, each held out once"
+    if plan.instead:
+        less = Recipe.of(**plan.instead)
+        return f"{words}; the budget does not carry the default recipe, so it begins with {less}"
     if plan.seconds:
         first = plan.seconds * (plan.n_folds + 1) / workers
         words += f"; a training takes about {duration(plan.seconds)}, the first answer about "

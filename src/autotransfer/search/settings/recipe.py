@@ -168,6 +168,25 @@ class RecipeSpace:
                     break
         return factor
 
+    def cheaper(self) -> Iterator[tuple[dict[str, Any], float]]:
+        """Walk over what makes the default recipe cheaper: options, and their cost beside it.
+
+        Examples
+        --------
+        >>> steps = Dimension("fewer steps", ({"n_steps": 9}, {"n_steps": 4}), 0.01, (1.0, 0.4))
+        >>> space = RecipeSpace([steps])
+        >>> list(space.cheaper())
+        [({'n_steps': 4}, 0.4)]
+        """
+        found = [(d.cost_of(v), v) for d in self.dimensions for v in d.values if d.cost_of(v) < 1]
+        options: dict[str, Any] = {}
+        factor = 1.0
+        for cost, value in sorted(found, key=lambda one: one[0]):
+            if not options.keys() & value.keys():
+                options = options | dict(value)
+                factor *= cost
+                yield options, factor
+
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold: dimension -> values."""
         return {d.name: [dict(value) for value in d.values] for d in self.dimensions}
