@@ -208,8 +208,10 @@ class AutoTransfer(SignalEstimator):
         """
         refuse_unknown("fit", unknown)
         shared = shared_of(self, X, y, subject)
-        warn_doubts(shared.problem, shared.options["normalise"])
         options = run_options_of(self, shared.problem)
+        searched = {} if options.recipes is None else dict(options.recipes.default.options)
+        # A normalisation that the run looks for itself is not the user's.
+        warn_doubts(shared.problem, searched.get("normalise", shared.options["normalise"]))
         definition = run_definition(shared, options)
         path = Path("autotransfer-runs") / digest(definition)[:12] if self.out is None else self.out
         folder = RunFolder(Path(path).expanduser().resolve())

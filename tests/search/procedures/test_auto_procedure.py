@@ -239,3 +239,15 @@ def test_a_paper_rule_can_be_asked_for(whole, tmp_path):
     run = auto(folder, rule="mean").fit(DATA)
     means = run.candidates_.set_index("setting")["validation_mean"]
     assert run.candidates_.set_index("setting")["chosen"].idxmax() == means.idxmax()
+
+
+def test_a_run_that_looks_for_the_normalisation_does_not_warn_of_one(tmp_path, recwarn):
+    """Only where a person has asked for what takes the signal of EMG away."""
+    names = [f"EMG{i}" for i in range(4)]
+    data = at.SubjectDataset(DATA.X, DATA.y, DATA.subject, sfreq=200.0, channels=names)
+    steps = Dimension("steps", ({"n_steps": 2},), 0.01)
+    scale = Dimension("normalisation", ({"normalise": "train"},), 0.01)
+    auto(tmp_path / "searched", recipes=RecipeSpace([steps, scale])).fit(data)
+    assert not any("takes it away" in str(w.message) for w in recwarn)
+    with pytest.warns(at.AutoTransferWarning, match="takes it away"):
+        auto(tmp_path / "asked", recipes=RecipeSpace([steps])).fit(data)
