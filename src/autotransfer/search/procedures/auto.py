@@ -41,12 +41,12 @@ from autotransfer.search.procedures.plan import (
     SEEDS,
     AutoPlan,
     describe,
-    epochs_of,
     first_cost,
     first_setting,
     fit_groups,
     fixed_groups,
     training_of,
+    trial_of,
 )
 from autotransfer.search.procedures.reference import reference
 from autotransfer.search.progress import RunProgress
@@ -400,11 +400,8 @@ class AutoProcedure:
     # What is known.
 
     def _trials(self, setting: Setting, plan: AutoPlan, seed: int = 0) -> list[Trial]:
-        epochs = epochs_of(setting, self.options, self.problem, plan.n_folds)
-        return [
-            Trial(setting, fold, plan.n_folds, seed, epochs, grouped=True)
-            for fold in range(plan.n_folds)
-        ]
+        given = (setting, self.options, self.problem, plan.n_folds)
+        return [trial_of(*given, fold, seed) for fold in range(plan.n_folds)]
 
     def _train(self, stage: str, trials: Sequence[Trial]) -> None:
         """Run what is missing of some trials, and take their scores into account.
@@ -497,15 +494,19 @@ class AutoProcedure:
         return await_refits(futures, trials, self.start, self.driver, self.progress)
 
     def _write_model(self, trials: Sequence[Trial], results: list[dict[str, Any]]) -> None:
-        """Write the model folder, then what was trained for it."""
+        """Write down what was trained, then the model folder.
+
+        In this order: if a kill falls between, the model is missing and trained again, and nothing
+        is missing on record.
+        """
         files = [result.pop("files") for result in results]
-        self.folder.write_model(_key(trials, self.shared.hash), files)
         recorded = self.ledger.ids("refit")
         for trial, result in zip(trials, results, strict=True):
             key = _key([trial], self.shared.hash)
             if key not in recorded:
                 what, params = trial.to_json(), trial.setting.params()
                 self.ledger.record(Entry(key, "refit", "done", what, result, params=params))
+        self.folder.write_model(_key(trials, self.shared.hash), files)
 
     def _whole_epochs(self, setting: Setting) -> int:
         """Epochs that make the steps of a recipe when everybody trains."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from math import ceil
+from statistics import median
 from typing import Any
 
 from autotransfer.data.problem import Problem
@@ -94,10 +95,13 @@ def training_of(setting: Setting, options: RunOptions) -> TrainingOptions:
     return replace(options.training, **setting.recipe.applied(vars(options.training)))
 
 
-def epochs_of(setting: Setting, options: RunOptions, problem: Problem, n_folds: int) -> int:
-    """Epochs that make the steps of a recipe with so many groups."""
-    least = min(len(fold.train) for fold in problem.groups(n_folds))
-    return training_of(setting, options).epochs(least)
+def trial_of(
+    setting: Setting, options: RunOptions, problem: Problem, n_folds: int, fold: int, seed: int = 0
+) -> Trial:
+    """Make the trial that holds out a group, with as many epochs as make the recipe's steps."""
+    trains = len(problem.groups(n_folds)[fold].train)
+    epochs = training_of(setting, options).epochs(trains)
+    return Trial(setting, fold, n_folds, seed, epochs, grouped=True)
 
 
 def fixed_groups(options: RunOptions) -> AutoPlan | None:
@@ -115,20 +119,21 @@ def first_cost(
     progress: RunProgress,
     result: Callable[[Future[Any]], Any] = Future.result,
 ) -> float:
-    """Measure the seconds of a training of the default recipe, one on every worker."""
+    """Measure the seconds of a training of the default recipe, with all workers busy."""
     least = min(LEAST_GROUPS, options.n_subjects)
-    setting = first_setting(options)
-    trial = Trial(setting, 0, least, 0, epochs_of(setting, options, problem, least), grouped=True)
+    trial = trial_of(first_setting(options), options, problem, least, 0)
     progress.stage("cost", 1, ())
     # The first task of each worker imports torch: that is not part of any trial's cost.
     for warm in [engine.submit(cost, handle, trial, 2) for _ in range(engine.n_workers)]:
         result(warm)
+    # Two for each worker and their median: who is first may take two of the tasks above, and leave
+    # the imports to another's first measurement, which would count several times over.
     futures = [
-        engine.submit(cost, handle, trial, CALIBRATION_STEPS) for _ in range(engine.n_workers)
+        engine.submit(cost, handle, trial, CALIBRATION_STEPS) for _ in range(2 * engine.n_workers)
     ]
     measured = [result(future) for future in futures]
     progress.step()
-    return max(float(one["fixed"] + one["epoch"] * trial.epochs) for one in measured)
+    return median(float(one["fixed"] + one["epoch"] * trial.epochs) for one in measured)
 
 
 def fit_groups(
