@@ -24,7 +24,7 @@ from autotransfer.report.summary import (
     test_words,
 )
 from autotransfer.search.procedures.answer import MIXED_LEVEL
-from autotransfer.search.results import cut_short
+from autotransfer.search.results import begun_cheaper, cut_short
 from autotransfer.search.settings.recipe import Recipe
 
 SCALES = {
@@ -249,8 +249,7 @@ def _warnings(record: Record) -> Iterator[str]:
         yield words
     if record.for_study_only:
         yield study_only()
-    if cut_short(results):
-        yield f"{cut_short(results)}."
+    yield from (f"{words}." for words in (begun_cheaper(results), cut_short(results)) if words)
 
 
 def not_tried_yet(record: Record) -> list[str]:

@@ -71,6 +71,7 @@ _AUTO_RESULTS = _RESULTS | {
     "together_subjects": {str: slice(0, 1)},
     **{"not_tried": [str], "trials": int},
     "reference": ({"mean": (slice(0, 1), None)}, ...),
+    "instead": ({str: (str, int, float, None)}, ...),
 }
 _ANEW = "Delete it and make the same run again: nothing is trained twice, and it is written anew."
 

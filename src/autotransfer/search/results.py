@@ -11,6 +11,7 @@ from autotransfer.data.splits import Fold
 from autotransfer.errors import join_some
 from autotransfer.search.budget import Plan
 from autotransfer.search.ledger import Entry
+from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.settings.selection import (
     Choice,
     TrialScores,
@@ -183,7 +184,7 @@ def verdict(results: dict[str, Any]) -> str:
             who = f"One of these networks ({chosen['test']['mean']:.3f}), adapted to each of them"
             who += " without labels"
         sentences.append(f"{who}: {_score(chosen['adapted'])}")
-    sentences += filter(None, [cut_short(results)])
+    sentences += filter(None, [begun_cheaper(results), cut_short(results)])
     if results["failed"]:
         sentences.append(f"{len(results['failed'])} trials failed")
     return ". ".join(sentences) + "."
@@ -215,6 +216,17 @@ def _found(results: dict[str, Any]) -> list[str]:
     if results["not_tried"]:
         sentences.append(f"Not tried for want of time: {join_some(results['not_tried'], 5)}")
     return sentences
+
+
+def begun_cheaper(results: dict[str, Any]) -> str:
+    """Say that a run began with a cheaper recipe than the default one, if it did; "" otherwise."""
+    instead = results.get("instead")
+    if not instead:
+        return ""
+    return (
+        "The budget did not carry the default recipe: what is called so here is the cheaper one "
+        f"that the run began with ({Recipe.of(**instead)})"
+    )
 
 
 def cut_short(results: dict[str, Any]) -> str:

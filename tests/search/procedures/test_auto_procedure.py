@@ -18,10 +18,12 @@ import drive
 import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError, IncompleteResultsError, SettingError
+from autotransfer.report import write_report
 from autotransfer.search import Space
 from autotransfer.search.engines.base import Carried
 from autotransfer.search.procedures.plan import fit_groups
 from autotransfer.search.procedures.reference import covariances, predictions, reference
+from autotransfer.search.results import verdict
 from autotransfer.search.settings.recipe import Dimension, Recipe, RecipeSpace
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial
@@ -197,7 +199,13 @@ def test_a_budget_that_does_not_carry_the_default_recipe_begins_with_a_cheaper_o
     auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA)
     (first, *_) = entries(tmp_path / "run")["first"]
     assert first.trial.setting.recipe == Recipe.of(n_steps=6)
-    assert auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA).choice_
+    before = entries(tmp_path / "run")
+    auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA)
+    assert entries(tmp_path / "run") == before
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert "the cheaper one that the run began with (n_steps=6)" in verdict(results)
+    page = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
+    assert "the cheaper one that the run began with (n_steps=6)" in page
 
 
 def test_what_does_not_fit_is_not_begun_and_named(tmp_path, monkeypatch):

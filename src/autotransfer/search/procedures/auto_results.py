@@ -62,5 +62,6 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
             "keep": len(trials),
         },
         "not_tried": list(outcome.missed),
+        "instead": dict(outcome.plan.instead),
         **run_summary(outcome.rule, answer.setting, entries, own, problem.groups(n_folds)),
     }

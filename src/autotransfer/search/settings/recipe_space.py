@@ -20,7 +20,8 @@ STEPS, STEPS_EMG = (1000, 400, 2000), (2000, 800, 4000)
 # in benchmarks/results/baseline.json (SSVEP, ERP, EMG), the mean of the three sets and rounded:
 # kernel 0.008, filters 0.009, dropout 0.001. What was not measured there (batches, steps,
 # augmentations), and normalisation, where the first guess may be far off, stand by judgement.
-# Fewer steps (ERP +0.019, EMG -0.018) are cheap to try, and make all that follows cheaper.
+# Fewer steps (ERP +0.019, EMG -0.018) are cheap to try, and make all that follows cheaper. That,
+# and what is said of EMG's batches below, was tried once by hand: no benchmark has these figures.
 
 
 def recipe_space(
