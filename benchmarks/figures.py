@@ -205,6 +205,7 @@ TABLES = {
     "ledger_scale": ("A ledger of many trials.", None),
     "single_trial": ("Predicting one trial.", None),
     "import_time": ("Importing.", None),
+    "worker_start": ("Starting a worker of the local engine, CPU seconds.", None),
     "batches": ("Drawing a batch of 8 subjects x 16 trials (`SubjectBatches`).", None),
 }  # fmt: skip
 

@@ -25,11 +25,7 @@ def leave_with_driver() -> None:
         return
     driver = int(number)
     if sys.platform.startswith("linux"):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != driver:  # gone before that
-            os._exit(1)
+        end_with(driver)
         return
 
     def watch() -> None:
@@ -38,3 +34,12 @@ def leave_with_driver() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def end_with(parent: int) -> None:
+    """Have Linux end this process with its parent: with the thread that started or forked it."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # gone before that
+        os._exit(1)

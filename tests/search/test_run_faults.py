@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import drive
 from postgres import database, postgres_server  # noqa: F401 -- fixtures
 
 from autotransfer.search import Ledger
+from autotransfer.search.engines.nursery import FORKS
 
 pytestmark = pytest.mark.slow
 nightly = pytest.mark.nightly
@@ -82,7 +84,8 @@ def test_kill_of_a_worker_in_mid_trial(tmp_path, undisturbed):
         workers = [
             child
             for child in psutil.Process(process.pid).children(recursive=True)
-            if "spawn_main" in " ".join(child.cmdline())
+            if re.search("spawn_main|forkserver", " ".join(child.cmdline()))
+            and not (FORKS and child.ppid() == process.pid)
         ]
         if workers:
             workers[0].kill()

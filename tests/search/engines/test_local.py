@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing import Pipe, get_context
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import torch
 
 from autotransfer.errors import EngineError, WorkerDiedError
 from autotransfer.search.engines.local import LocalEngine
+from autotransfer.search.engines.nursery import FORKS
 
 PATIENCE = 120  # seconds; machines that run tests are busy
 LINUX = sys.platform.startswith("linux")
@@ -50,10 +52,15 @@ def tensor():
     return torch.arange(1000)
 
 
-def workers_of(pid):
+def processes_of(pid):
     """Processes of a driver, without Python's own tracker of shared memory."""
     children = psutil.Process(pid).children(recursive=True)
     return [c for c in children if "resource_tracker" not in " ".join(c.cmdline())]
+
+
+def workers_of(pid):
+    """Workers of a driver, without the server that they are forks of."""
+    return [c for c in processes_of(pid) if not (FORKS and c.ppid() == pid)]
 
 
 def gone(processes, seconds):
@@ -121,6 +128,52 @@ def test_the_drivers_environment_stays_as_it_was():
     with LocalEngine(1) as engine:
         engine.submit(os.getpid).result(PATIENCE)
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("value", ["one", "another"])
+def test_a_worker_has_the_environment_of_the_driver(monkeypatch, value):
+    monkeypatch.setenv("AUTOTRANSFER_SAID", value)
+    with LocalEngine(1) as engine:
+        assert engine.submit(os.getenv, "AUTOTRANSFER_SAID").result(PATIENCE) == value
+        assert engine.submit(os.getenv, "AUTOTRANSFER_DRIVER").result(PATIENCE) is None
+        assert engine.submit(os.getenv, "OMP_NUM_THREADS").result(PATIENCE) == "1"
+        assert engine.submit(os.getenv, "PYTHONPATH").result(PATIENCE) == os.getenv("PYTHONPATH")
+
+
+@pytest.mark.skipif(not FORKS, reason="here every worker imports for itself")
+def test_the_imports_are_made_once(engine):
+    with LocalEngine(1) as another:
+        assert another.submit(time.process_time).result(PATIENCE) < 1
+    server = psutil.Process(engine.submit(os.getppid).result(PATIENCE))
+    with LocalEngine(1) as another:
+        assert another.submit(os.getppid).result(PATIENCE) == server.pid
+        server.kill()
+        while server.status() != psutil.STATUS_ZOMBIE:  # not wait(): Python's own has to see it
+            time.sleep(0.01)
+    with LocalEngine(1) as another:
+        assert another.submit(os.getppid).result(PATIENCE) != server.pid
+
+
+def in_a_fork(pipe):
+    with LocalEngine(1) as engine:
+        pipe.send(engine.submit(os.getpid).result(PATIENCE))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FORKS, reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_driver_that_is_a_fork_has_workers_of_its_own(engine):
+    engine.submit(os.getpid).result(PATIENCE)
+    here, there = Pipe()
+    process = get_context("fork").Process(target=in_a_fork, args=(there,))
+    process.start()
+    there.close()
+    try:
+        assert here.poll(PATIENCE)
+        assert here.recv() != process.pid
+    finally:
+        process.kill()
+        process.join()
 
 
 @pytest.mark.slow
@@ -212,11 +265,11 @@ def test_workers_go_with_a_driver_that_is_killed(tmp_path):
     with start(tmp_path / "driver.py", DRIVER, "600") as driver:
         try:
             assert driver.stdout.readline() == "busy\n"
-            workers = workers_of(driver.pid)
-            assert len(workers) == 4
+            assert len(workers_of(driver.pid)) == 4
+            processes = processes_of(driver.pid)
         finally:
             os.kill(driver.pid, signal.SIGKILL)
-        assert gone(workers, 5)
+        assert gone(processes, 5)
 
 
 STARTING = """
@@ -238,7 +291,7 @@ def test_a_worker_goes_with_a_driver_that_is_killed_while_it_imports(tmp_path):
             # One of the first things this package imports; torch, which takes seconds, follows.
             while worker is None or not re.search("_ctypes|libtorch", maps(worker)):
                 assert driver.poll() is None
-                worker = worker or next(iter(workers_of(driver.pid)), None)
+                worker = worker or next(iter(processes_of(driver.pid)), None)
                 time.sleep(0.005)
         finally:
             os.kill(driver.pid, signal.SIGKILL)

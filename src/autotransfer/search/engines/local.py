@@ -1,4 +1,4 @@
-"""The engine of one machine: spawned processes, each replaced when it dies."""
+"""The engine of one machine: processes, each replaced when it dies."""
 
 from __future__ import annotations
 
@@ -151,7 +151,8 @@ class LocalEngine(Executor):
 class _Slot(threading.Thread):
     """Feeds one worker, and the next one when that is gone.
 
-    The thread must outlive its worker: Linux ends a worker with the thread that started it.
+    The thread must outlive its worker: where workers are spawned, Linux ends one with the thread
+    that started it.
     """
 
     def __init__(self, engine: LocalEngine) -> None:
@@ -236,15 +237,19 @@ class _Slot(threading.Thread):
         """Start a worker; a second failure in a row makes the engine useless."""
         engine, text = self.engine, ""
         for _ in range(2):
+            if engine._broken:
+                raise EngineError(engine._broken)
+            try:
+                # Not under the lock: the first one waits until the fork server has imported.
+                worker = Worker(engine.memory_limit)
+            except (OSError, EOFError) as error:
+                raise EngineError(f"A worker cannot be started: {line(error)}.") from error
             with engine._lock:
-                if engine._broken:
-                    raise EngineError(engine._broken)
-                if engine._killed:
-                    raise WorkerDiedError("The engine was shut down before the trial began.")
-                try:
-                    worker = self.worker = Worker(engine.memory_limit)
-                except OSError as error:
-                    raise EngineError(f"A worker cannot be started: {line(error)}.") from error
+                self.worker = worker
+                killed = engine._killed
+            if killed:
+                self._end()
+                raise WorkerDiedError("The engine was shut down before the trial began.")
             try:
                 text = (worker.receive() or b"").decode()
             except (EOFError, OSError):

@@ -10,11 +10,9 @@ import copyreg
 import io
 import os
 import signal
-import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Callable
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -25,17 +23,14 @@ import torch
 from autotransfer._driver import DRIVER
 from autotransfer.errors import EngineError
 from autotransfer.search.engines.base import ONE_THREAD
+from autotransfer.search.engines.nursery import start_process
 from autotransfer.training.progress import AFTER_EPOCH
-
-_SPAWN = get_context("spawn")
-# A new process gets the environment of the driver, which is changed for a moment: one at a time.
-_STARTING = threading.Lock()
 
 
 class Worker:
     """The driver's end of a worker process, which is started at once.
 
-    Linux ends the process with the thread that makes this object.
+    Where workers are spawned, the system ends the process with the thread that makes this object.
 
     Parameters
     ----------
@@ -44,13 +39,12 @@ class Worker:
     """
 
     def __init__(self, memory_limit: int | None = None) -> None:
-        self.pipe, theirs = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(
-            target=_work, args=(theirs, memory_limit), name="autotransfer worker"
-        )
+        # A fork would have the environment that the driver had when the fork server was started.
+        environ = {name: value for name, value in os.environ.items() if name != DRIVER}
+        self.pipe, theirs = Pipe()
+        args = (theirs, memory_limit, {**environ, **ONE_THREAD})
         try:
-            with _STARTING, environment({**ONE_THREAD, DRIVER: str(os.getpid())}):
-                self.process.start()
+            self.process = start_process(_work, args, "autotransfer worker")
         except BaseException:
             self.pipe.close()
             raise
@@ -133,23 +127,10 @@ def line(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
 
 
-@contextmanager
-def environment(values: dict[str, str]) -> Iterator[None]:
-    """Change the environment for processes that are started meanwhile."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def _work(pipe: Connection, memory_limit: int | None) -> None:
+def _work(pipe: Connection, memory_limit: int | None, environ: dict[str, str]) -> None:
     """Run trials until the driver closes the pipe; the main function of a worker."""
+    os.environ.clear()
+    os.environ.update(environ)
     # Both are for the driver, which lets trials finish: a terminal or Slurm sends them to all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
