@@ -50,8 +50,8 @@ class AutoTransfer(SignalEstimator):
     steps) is trained first, on groups of people of which each is held out once: from then on there
     is a model and a score. Then one thing after the other of the recipe is changed, the paper's
     censors are added to the best recipe, the best is trained with further seeds, and at the end one
-    network, or the mean of several, is trained on everybody. Something replaces something simpler
-    only where people gain credibly. A budget decides how far this goes.
+    network, or the mean of several, is trained on everybody. A recipe replaces another where people
+    gain, a censor is added only where they gain credibly. A budget decides how far this goes.
 
     With ``procedure="paper"`` the recipe is that of `classifier`: settings (measure, mode,
     strength, options) are tried on one fold of subjects, the best few of each measure and the

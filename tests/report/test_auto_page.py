@@ -69,7 +69,7 @@ def test_the_first_screen_is_what_the_ledger_says(tmp_path):
     assert "4 training steps. This is the default recipe." in said
     assert "The censor is mmd marginal 1: measure mmd, mode marginal (the latent is made" in said
     assert "People were put into 3 groups, each of which was held out once" in said
-    assert f"gain with a credibility of 80{NBSP}%" in text
+    assert f"gain with a credibility of 95{NBSP}%" in text
     assert "the choice was made again without that person" in said
     for word in ("PARTIAL", "BEST SO FAR", "uncensored baseline", "Validation mean", "Not tried"):
         assert word not in text

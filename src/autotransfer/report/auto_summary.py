@@ -121,7 +121,7 @@ def _short(value: Any) -> str:
 def _difference(record: Record, change: Paired | None) -> Tile:
     if change is None:
         n = len(record.candidates) - 1
-        return Tile("Other settings", str(n), "tried on everybody, none credibly better")
+        return Tile("Other settings", str(n), "tried on everybody, none better")
     return Tile(
         "Difference",
         f"{points(change.difference.value)} points",
@@ -170,7 +170,7 @@ def _against_first(
     if change is None:
         yield (
             "The default recipe is what the run began with, and nothing else that was tried on "
-            "everybody was credibly better."
+            "everybody was better."
         )
     else:
         yield (
@@ -201,12 +201,12 @@ def _how(record: Record) -> Iterator[str]:
         f"{count(len(record.candidates) - ensemble, 'setting')} went through all groups"
     )
     words += f", {some} through some of them. " if some else ". "
-    if rule.level is None:
+    if rule.levels is None:
         words += f"The choice was made by the {results['rule']['is']}."
     else:
         words += (
-            "Something replaces something simpler only where people gain with a credibility of "
-            f"{percent(rule.level, 0)}."
+            "A recipe replaces another if people gain in the mean, a censor is added only where "
+            f"they gain with a credibility of {percent(rule.levels[1], 0)}."
         )
     words += (
         " The mean of several seeds of the chosen setting is taken if people gain by it at all; "

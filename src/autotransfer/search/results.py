@@ -201,7 +201,7 @@ def _found(results: dict[str, Any]) -> list[str]:
         name = f"the mean of {n} networks ({own} of {name}{others})"
     if n == 1 and results["chosen"]["setting"] == first["setting"]:
         sentence = (
-            "Nothing else was credibly better than the default recipe, so that is what you get: "
+            "Nothing else was better than the default recipe, so that is what you get: "
             f"{_score(first['test'])} over all people"
         )
     else:

@@ -15,7 +15,8 @@ SAFE = lookup_rule("safe")
 
 
 def setting(number):
-    return Setting(None, recipe=Recipe.of(number=number))
+    """Make a recipe, or a censor of the first one if the number is negative."""
+    return Setting("mmd" if number < 0 else None, recipe=Recipe.of(number=abs(number)))
 
 
 def trials(scores, seed=0, number=0, n_folds=2):
@@ -52,15 +53,25 @@ def random_problem(seed):
     return rows, together
 
 
-def test_a_simpler_one_stays_unless_people_gain_credibly():
+def test_no_censor_is_added_unless_people_gain_credibly():
     base = dict.fromkeys(PEOPLE, 0.6)
     by_luck = base | {"p0": 0.9, "p1": 0.55, "p2": 0.55, "p3": 0.5}
     for_all = {person: value + 0.02 for person, value in base.items()}
-    lucky = Tried([*trials(base), *trials(by_luck, number=1)], 2, nobody)
+    lucky = Tried([*trials(base), *trials(by_luck, number=-1)], 2, nobody)
     assert answer(lucky, SAFE).setting == setting(0)
-    assert answer(lucky, lookup_rule("mean")).setting == setting(1)
-    better = Tried([*trials(base), *trials(for_all, number=1)], 2, nobody)
-    assert answer(better, SAFE).setting == setting(1)
+    assert answer(lucky, lookup_rule("mean")).setting == setting(-1)
+    better = Tried([*trials(base), *trials(for_all, number=-1)], 2, nobody)
+    assert answer(better, SAFE).setting == setting(-1)
+
+
+def test_another_recipe_replaces_one_where_people_gain_in_the_mean():
+    base = dict.fromkeys(PEOPLE, 0.6)
+    ahead = base | {"p0": 0.7, "p1": 0.65, "p2": 0.62, "p3": 0.5}
+    behind = base | {"p0": 0.5, "p1": 0.65}
+    tried = Tried([*trials(base), *trials(ahead, number=1)], 2, nobody)
+    assert answer(tried, SAFE).setting == setting(1)
+    tried = Tried([*trials(base), *trials(behind, number=1)], 2, nobody)
+    assert answer(tried, SAFE).setting == setting(0)
 
 
 def test_what_is_not_whole_or_has_failed_is_no_candidate():

@@ -30,12 +30,12 @@ def test_more_credibility_asks_for_more():
     gains = [0.05, 0.02, -0.01, 0.04, 0.0]
     bounds = [credible_gain(gains, level) for level in (0.5, 0.7, 0.9, 0.99)]
     assert bounds == sorted(bounds, reverse=True)
-    assert credible_gain(gains) == credible_gain(list(gains))  # the same people are drawn
+    assert credible_gain(gains, 0.8) == credible_gain(list(gains), 0.8)  # the same people are drawn
 
 
 def test_one_person_tells_nothing_of_others():
-    assert credible_gain([0.5]) == -np.inf
-    assert credible_gain([]) == -np.inf
+    assert credible_gain([0.5], 0.8) == -np.inf
+    assert credible_gain([], 0.8) == -np.inf
 
 
 def test_people_are_paired_by_name():

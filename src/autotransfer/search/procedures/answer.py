@@ -116,15 +116,15 @@ def best_setting(tried: Tried, rule: Rule, without: str | None = None) -> Settin
     """Choose a setting by a rule.
 
     Settings stand in the order in which they were tried, simple ones first: the default recipe,
-    other recipes, censors. A rule with a level walks through them and goes over to what is credibly
-    better, over the seeds that both have.
+    other recipes, censors. A rule with levels walks through them and goes over to what is better,
+    as credibly as it asks for, over the seeds that both have.
     """
-    if rule.level is None:
+    if rule.levels is None:
         return best_by(rule, {s: tried.alone(s, [0]) for s in tried.by_seed}, without)
     settings = iter(tried.by_seed)
     best = next(settings)
     for setting in settings:
-        if credible_gain(tried.gains(setting, best, without), rule.level) > 0:
+        if rule.replaces(setting, tried.gains(setting, best, without)):
             best = setting
     return best
 

@@ -66,6 +66,9 @@ STAGES = OF_TRIALS["auto"]
 SLACK = 0.04
 """Share of a budget that is kept for what nobody foresees."""
 
+CLEARLY = 0.8
+"""How credible it must be that a setting is worse than the best, for it to get no further seeds."""
+
 PROBING = 20.0
 """Seconds that a portrait of the latent takes beside its training."""
 
@@ -385,7 +388,9 @@ class AutoProcedure:
         tried = self._tried(plan)
         best = best_setting(tried, self.rule)
         rivals = [
-            s for s in tried.by_seed if s != best and credible_gain(tried.gains(best, s)) <= 0
+            s
+            for s in tried.by_seed
+            if s != best and credible_gain(tried.gains(best, s), CLEARLY) <= 0
         ]
         rivals.sort(key=lambda s: -float(np.mean(list(tried.alone(s).values()))))
         for seed in range(1, MOST_MEMBERS):

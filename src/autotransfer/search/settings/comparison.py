@@ -10,9 +10,13 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-LEVEL = 0.8
-"""How sure one must be that people gain, before something simpler is replaced (docs/evidence.md
-has rules and levels replayed on scores that are on record)."""
+CENSOR_LEVEL = 0.95
+"""How sure one must be that people gain by a censor, which is one thing more (docs/evidence.md has
+levels replayed on scores that are on record: below, censors that were chosen mostly harmed)."""
+
+RECIPE_LEVEL = 0.5
+"""The same for another recipe, which is as simple as the one before: it is enough if people gain in
+the mean (docs/evidence.md: any higher level lost more good recipes than it kept out bad ones)."""
 
 RESAMPLES = 1000
 
@@ -24,7 +28,7 @@ def _weights(n: int) -> Floats:
     return drawn / n
 
 
-def credible_gain(gains: Sequence[float] | Floats, level: float = LEVEL) -> float:
+def credible_gain(gains: Sequence[float] | Floats, level: float) -> float:
     """Lower bound of the mean gain over people: it is above that with so much credibility.
 
     The one-sided percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
@@ -44,7 +48,8 @@ def credible_gain(gains: Sequence[float] | Floats, level: float = LEVEL) -> floa
 
     Examples
     --------
-    >>> credible_gain([0.05, 0.03, 0.04, 0.06]) > 0, credible_gain([0.3, -0.2, -0.1, 0.01]) > 0
+    >>> steady, luck = [0.05, 0.03, 0.04, 0.06], [0.3, -0.2, -0.1, 0.01]
+    >>> credible_gain(steady, 0.8) > 0, credible_gain(luck, 0.8) > 0
     (True, False)
     """
     gains = np.asarray(gains, float)

@@ -15,7 +15,12 @@ import numpy.typing as npt
 
 from autotransfer.errors import IncompleteResultsError, join_some
 from autotransfer.registry import lookup
-from autotransfer.search.settings.comparison import LEVEL, credible_gain, differences
+from autotransfer.search.settings.comparison import (
+    CENSOR_LEVEL,
+    RECIPE_LEVEL,
+    credible_gain,
+    differences,
+)
 from autotransfer.search.settings.setting import Setting
 
 Floats = npt.NDArray[np.float64]
@@ -33,15 +38,21 @@ class Rule:
         What it is, for people.
     side : {"validation", "test"}
         Whose scores it sees.
-    level : float, optional
+    levels : tuple of float, optional
         How credible it must be that people gain, for a candidate to replace one that stands before
-        it. Without one the best is chosen, however little better it is.
+        it: for another recipe, and for a censor. Without them the best is chosen, however little
+        better it is.
     """
 
     judge: Callable[[Floats], float]
     words: str
     side: str = "validation"
-    level: float | None = None
+    levels: tuple[float, float] | None = None
+
+    def replaces(self, new: Setting, gains: Floats) -> bool:
+        """Whether a setting takes the place of the best before it, by the gains of people."""
+        assert self.levels is not None
+        return credible_gain(gains, self.levels[new.measure is not None]) > 0
 
     @property
     def for_study_only(self) -> bool:
@@ -56,8 +67,9 @@ def _lower_quartile(scores: Floats) -> float:
 RULES: dict[str, Rule] = {
     "safe": Rule(
         lambda s: float(s.mean()),
-        f"mean validation balanced accuracy, where people gain with a credibility of {LEVEL:.0%}",
-        level=LEVEL,
+        "mean validation balanced accuracy; a censor only where people gain by it with a "
+        f"credibility of {CENSOR_LEVEL:.0%}",
+        levels=(RECIPE_LEVEL, CENSOR_LEVEL),
     ),
     "lower_quartile": Rule(_lower_quartile, "25th percentile of validation balanced accuracy"),
     "mean": Rule(lambda s: float(s.mean()), "mean validation balanced accuracy"),
@@ -220,12 +232,11 @@ def best_by(
     rule: Rule, sides: Mapping[Setting, Mapping[str, float]], without: str | None = None
 ) -> Setting:
     """Choose by the scores of people, as if a person had not been there; the first of equals."""
-    if rule.level is not None:
+    if rule.levels is not None:
         settings = iter(sides)
         best = next(settings)
         for setting in settings:
-            gains = differences(sides[setting], sides[best], without)
-            if credible_gain(gains, rule.level) > 0:
+            if rule.replaces(setting, differences(sides[setting], sides[best], without)):
                 best = setting
         return best
     judged = {setting: _judge(rule, values, without) for setting, values in sides.items()}
