@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 
 import torch
 
+import autotransfer.search.tasks  # noqa: F401 -- what a worker runs
 from autotransfer._driver import end_with
 
-# What a trial imports when it runs.
-for _name in ("autotransfer.search.tasks", "pyriemann"):
-    importlib.import_module(_name)
 # The first optimiser of a process imports torch's compiler, which takes as long as all the rest.
 torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
 
