@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autotransfer.report.statistics import bootstrap_mean
+from autotransfer.search.procedures import answer as module
 from autotransfer.search.procedures.answer import Member, Tried, answer, nested_answer
 from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.settings.selection import TrialScores, lookup_rule
@@ -116,29 +118,66 @@ def test_other_settings_join_only_where_the_gain_is_quite_sure():
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("rule", ["safe", "mean", "lower_quartile"])
-def test_the_nested_score_is_that_of_the_answer_without_the_person(seed, rule):
-    """Literally: the person's scores are taken out of everything, and the answer is made again."""
+def test_the_nested_score_is_that_of_answers_without_the_person(seed, rule, monkeypatch):
+    """Literally: a study of the others, some of them there twice, and its answer."""
+    monkeypatch.setattr(module, "DRAWS", 3)
     rows, together = random_problem(seed)
     found = nested_answer(Tried(rows, 2, together), lookup_rule(rule))
-    for person in PEOPLE:
-        others = [
-            TrialScores(
-                one.setting,
-                one.fold,
-                one.seed,
-                {p: v for p, v in one.validation.items() if p != person},
-            )
-            for one in rows
-        ]
+    for number, person in enumerate(PEOPLE):
+        rng = np.random.default_rng(number)
+        expected = []
+        for _ in range(3):
+            drawn = rng.choice([p for p in PEOPLE if p != person], len(PEOPLE) - 1).tolist()
+            # In the order in which they were drawn: a bootstrap sees them so.
+            names = {f"{place:02}": one for place, one in enumerate(drawn)}
 
-        def without(members, person=person):
-            return {p: v for p, v in together(members).items() if p != person}
+            def study(scores, names=names):
+                return {name: scores[one] for name, one in names.items() if one in scores}
 
-        there = answer(Tried(others, 2, without), lookup_rule(rule))
-        if len(there.members) > 1:
-            expected = together(there.members)[person]
-        else:
-            seeds = Tried(rows, 2, together).by_seed[there.setting]
-            expected = np.mean([scores[person] for scores in seeds.values()])
-        assert found.nested[person] == pytest.approx(expected)
+            others = [
+                TrialScores(one.setting, one.fold, one.seed, study(one.validation)) for one in rows
+            ]
+
+            def theirs(members, study=study):
+                return study(together(members))
+
+            there = answer(Tried(others, 2, theirs), lookup_rule(rule))
+            if len(there.members) > 1:
+                expected.append(together(there.members)[person])
+            else:
+                seeds = Tried(rows, 2, together).by_seed[there.setting]
+                expected.append(np.mean([scores[person] for scores in seeds.values()]))
+        assert found.nested[person] == pytest.approx(np.mean(expected))
     assert set(found.nested) == set(PEOPLE)
+
+
+def test_a_persons_own_scores_take_no_part_in_the_choice_for_them():
+    """Scrambled, they change what that person has, by the same choices."""
+    rows, together = random_problem(1)
+    found = nested_answer(Tried(rows, 2, together), SAFE)
+    other = [
+        TrialScores(
+            one.setting,
+            one.fold,
+            one.seed,
+            {p: 1.0 if p == "p0" else v for p, v in one.validation.items()},
+        )
+        for one in rows
+    ]
+
+    def with_other(members):
+        return together(members) | {"p0": 1.0}
+
+    again = nested_answer(Tried(other, 2, with_other), SAFE)
+    assert again.nested["p0"] == 1.0
+    assert found.nested["p0"] < 1.0
+
+
+def test_intervals_of_nested_scores_cover_chance_where_there_is_nothing_to_choose():
+    """Ten equal settings: scores of single answers were too low or too high together."""
+    covered, rng = 0, np.random.default_rng(0)
+    for _ in range(60):
+        rows = [r for number in range(6) for r in trials(made(rng, 0.5), number=number)]
+        mean = bootstrap_mean(list(nested_answer(Tried(rows, 2, nobody), SAFE).nested.values()))
+        covered += mean.low <= 0.5 <= mean.high
+    assert covered >= 51

@@ -6,7 +6,7 @@ which that person may be scored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,10 +18,15 @@ from autotransfer.search.settings.setting import Setting
 
 Floats = npt.NDArray[np.float64]
 Scores = Mapping[str, float]
+People = Sequence[str] | None
 
 MOST_MEMBERS = 5
 """Networks of an ensemble at most: prediction takes as many times as long."""
 
+
+DRAWS, _MOST_ANSWERS = 40, 2000
+"""Times that the others answer for each person; and for all of them together, so that thousands of
+people take seconds: with so many, one answer is as good as the next."""
 
 MIXED_LEVEL = 0.9
 """How credible it must be that people gain by networks of other settings beside the seeds of the
@@ -50,7 +55,7 @@ class Answer:
     scores : mapping of str to float
         Balanced accuracy of each person by these members, held out.
     nested : mapping of str to float
-        The same by the answer that is given without that person's scores.
+        The same by answers that are given by other people's scores (`nested_answer`).
     """
 
     setting: Setting
@@ -100,10 +105,10 @@ class Tried:
         chosen = [mine[seed] for seed in (mine if seeds is None else seeds)]
         return {p: float(np.mean([one[p] for one in chosen])) for p in sorted(chosen[0])}
 
-    def gains(self, new: Setting, old: Setting, without: str | None = None) -> Floats:
+    def gains(self, new: Setting, old: Setting, among: People = None) -> Floats:
         """Paired gains of people, over the seeds that both settings have."""
         seeds = sorted(set(self.by_seed[new]) & set(self.by_seed[old]))
-        return differences(self.alone(new, seeds), self.alone(old, seeds), without)
+        return differences(self.alone(new, seeds), self.alone(old, seeds), among)
 
     def together(self, members: tuple[Member, ...]) -> Scores | None:
         """Score of each person by the mean probability of some members."""
@@ -112,7 +117,7 @@ class Tried:
         return self._cache[members]
 
 
-def best_setting(tried: Tried, rule: Rule, without: str | None = None) -> Setting:
+def best_setting(tried: Tried, rule: Rule, among: People = None) -> Setting:
     """Choose a setting by a rule.
 
     Settings stand in the order in which they were tried, simple ones first: the default recipe,
@@ -120,18 +125,16 @@ def best_setting(tried: Tried, rule: Rule, without: str | None = None) -> Settin
     as credibly as it asks for, over the seeds that both have.
     """
     if rule.levels is None:
-        return best_by(rule, {s: tried.alone(s, [0]) for s in tried.by_seed}, without)
+        return best_by(rule, {s: tried.alone(s, [0]) for s in tried.by_seed}, among)
     settings = iter(tried.by_seed)
     best = next(settings)
     for setting in settings:
-        if rule.replaces(setting, tried.gains(setting, best, without)):
+        if rule.replaces(setting, tried.gains(setting, best, among)):
             best = setting
     return best
 
 
-def answer(
-    tried: Tried, rule: Rule, most: int = MOST_MEMBERS, without: str | None = None
-) -> Answer:
+def answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS, among: People = None) -> Answer:
     """Choose a setting, then the networks whose mean is credibly better than one alone.
 
     Parameters
@@ -142,40 +145,56 @@ def answer(
         How to choose.
     most : int
         Members at most.
-    without : str, optional
-        A person whose scores take no part in it.
+    among : sequence of str, optional
+        People whose scores decide, some perhaps more than once; everybody by default.
     """
-    setting = best_setting(tried, rule, without)
+    setting = best_setting(tried, rule, among)
     members: tuple[Member, ...] = (Member(setting, 0),)
     scores = tried.alone(setting)
     seeds = tuple(Member(setting, seed) for seed in tried.by_seed[setting])[:most]
     for wider, level in (
         # That the mean of seeds helps is known beforehand: it is enough if people gain at all.
         (seeds, 0.5),
-        ((*seeds, *_others(tried, setting, most - len(seeds), without)), MIXED_LEVEL),
+        ((*seeds, *_others(tried, setting, most - len(seeds), among)), MIXED_LEVEL),
     ):
         together = tried.together(wider) if len(wider) > len(members) else None
         if together is None:
             continue
-        if credible_gain(differences(together, scores, without), level) > 0:
+        if credible_gain(differences(together, scores, among), level) > 0:
             members, scores = wider, together
     return Answer(setting, members, scores)
 
 
-def _others(tried: Tried, setting: Setting, most: int, without: str | None) -> tuple[Member, ...]:
+def _others(tried: Tried, setting: Setting, most: int, among: People) -> tuple[Member, ...]:
     """Networks of the next best settings."""
 
     def mean(other: Setting) -> float:
         scores = tried.alone(other)
-        return float(np.mean([scores[person] for person in scores if person != without]))
+        return float(np.mean([scores[person] for person in (scores if among is None else among)]))
 
     others = sorted((s for s in tried.by_seed if s != setting), key=mean, reverse=True)
     return tuple(Member(other, 0) for other in others[: max(most, 0)])
 
 
 def nested_answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS) -> Answer:
-    """Give the answer, and each person's score by the answer that is given without them."""
+    """Give the answer, and each person's score by answers that are given without them.
+
+    The others are drawn with replacement, as many as they are, and answer; the person's score is
+    the mean over many such answers. One answer by all the others would hang on the person after
+    all where two settings are nearly equal: the one that this person lost by is then ahead among
+    the others. Such scores are right in the mean, but those of one run are too low, or too high,
+    together (docs/evidence.md has what intervals of both cover).
+    """
     final = answer(tried, rule, most)
     people = sorted(final.scores) if len(final.scores) > 2 else []
-    nested = {p: answer(tried, rule, most, without=p).scores[p] for p in people}
+    draws = max(1, min(DRAWS, _MOST_ANSWERS // max(len(people), 1)))
+    nested = {}
+    for number, person in enumerate(people):
+        others = np.array([p for p in people if p != person])
+        rng = np.random.default_rng(number)
+        found = [
+            answer(tried, rule, most, rng.choice(others, len(others)).tolist()).scores[person]
+            for _ in range(draws)
+        ]
+        nested[person] = float(np.mean(found))
     return Answer(final.setting, final.members, final.scores, nested)

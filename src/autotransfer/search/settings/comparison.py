@@ -59,8 +59,8 @@ def credible_gain(gains: Sequence[float] | Floats, level: float) -> float:
 
 
 def differences(
-    new: Mapping[str, float], old: Mapping[str, float], without: str | None = None
+    new: Mapping[str, float], old: Mapping[str, float], among: Sequence[str] | None = None
 ) -> Floats:
-    """Score of each person who has both, in the order of their names, new less old."""
-    people = sorted(set(new) & set(old) - {without})
+    """Score of each person who has both, new less old: of everybody by name, or of those given."""
+    people = sorted(set(new) & set(old)) if among is None else among
     return np.array([new[person] - old[person] for person in people])

@@ -218,28 +218,28 @@ def choose(
         )
     best = best_by(chosen_by, sides)
     people = sorted(sides[best]) if len(sides[best]) > 1 else []  # somebody must be left
-    without = {person: best_by(chosen_by, sides, person) for person in people}
+    without = {p: best_by(chosen_by, sides, [q for q in people if q != p]) for p in people}
     tests = {s: by_subject(results[s].values(), "test") for s in set(without.values())}
     nested = {p: tests[s][p] for p, s in without.items() if p in tests[s]}
     return Choice(best, rule, judged, failed, without, nested)
 
 
-def _judge(rule: Rule, values: Mapping[str, float], without: str | None = None) -> float:
-    return rule.judge(np.array([values[p] for p in sorted(values) if p != without]))
+def _judge(rule: Rule, values: Mapping[str, float], among: Sequence[str] | None = None) -> float:
+    return rule.judge(np.array([values[p] for p in (sorted(values) if among is None else among)]))
 
 
 def best_by(
-    rule: Rule, sides: Mapping[Setting, Mapping[str, float]], without: str | None = None
+    rule: Rule, sides: Mapping[Setting, Mapping[str, float]], among: Sequence[str] | None = None
 ) -> Setting:
-    """Choose by the scores of people, as if a person had not been there; the first of equals."""
+    """Choose by the scores of everybody, or of those given; the first of equals."""
     if rule.levels is not None:
         settings = iter(sides)
         best = next(settings)
         for setting in settings:
-            if rule.replaces(setting, differences(sides[setting], sides[best], without)):
+            if rule.replaces(setting, differences(sides[setting], sides[best], among)):
                 best = setting
         return best
-    judged = {setting: _judge(rule, values, without) for setting, values in sides.items()}
+    judged = {setting: _judge(rule, values, among) for setting, values in sides.items()}
     return max(judged, key=lambda s: judged[s])
 
 
