@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import autotransfer as at
-from autotransfer.report.statistics import bootstrap_mean
+from autotransfer.report.statistics import student_interval
 from autotransfer.search import Dimension, RecipeSpace, Space
 from benchmarks.common import report
 from benchmarks.common.recordings import temporary_folder
@@ -56,7 +56,9 @@ def run(seed: int, folder: Path) -> dict[str, Any]:
             random_state=seed,
             verbose=False,
         ).fit(data.X, y, subject=data.subject)
-    mean = bootstrap_mean(list(auto.choice_.nested.values()))
+    choice = auto.choice_
+    scores = list(choice.nested.values())
+    mean = student_interval(float(np.mean(scores)), choice.nested_error, len(scores))
     return {
         "run": seed,
         "nested": mean.value,

@@ -70,7 +70,7 @@ def test_the_first_screen_is_what_the_ledger_says(tmp_path):
     assert "The censor is mmd marginal 1: measure mmd, mode marginal (the latent is made" in said
     assert "People were put into 3 groups, each of which was held out once" in said
     assert f"gain with a credibility of 95{NBSP}%" in text
-    assert "the choice was made again without that person" in said
+    assert "the mean score of the choices of draws without that person" in said
     for word in ("PARTIAL", "BEST SO FAR", "uncensored baseline", "Validation mean", "Not tried"):
         assert word not in text
     assert len(pictures(text)) == 2 * 6
@@ -151,7 +151,7 @@ def test_the_mean_of_several_networks_is_told(run, tmp_path):
     out = write_report(run, tmp_path / "page.html", assets=tmp_path / "files")
     said = words(out.read_text())
     assert "the mean of 2 networks, 1 of them of the next best settings" in said
-    assert f"The score of the final choice over all people is 75.0{NBSP}%" in out.read_text()
+    assert f"Over all people the final choice has 75.0{NBSP}%" in out.read_text()
     assert "mmd marginal 1, mean of 2 networks chosen" in said
     assert "Of one network of the mean: Where there are trials" in said
     assert "each network by itself" in said

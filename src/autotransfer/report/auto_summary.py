@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from autotransfer.errors import join_some
+from autotransfer.leakage.result import Estimate
 from autotransfer.report.formatting import count, interval, people, percent, points
 from autotransfer.report.record import Method, Record
-from autotransfer.report.statistics import Paired, bootstrap_mean, paired
+from autotransfer.report.statistics import Paired, bootstrap_mean, paired, student_interval
 from autotransfer.report.summary import (
     STUDY_ONLY,
     Answer,
@@ -41,7 +42,7 @@ def auto_answer(record: Record) -> Answer:
     assert chosen is not None
     assert first is not None
     scores = record.nested or chosen.test
-    mean = bootstrap_mean(list(scores.values()))
+    mean = _expected(record, list(scores.values()))
     lower = float(np.percentile(list(scores.values()), 25))
     change = None if chosen is first else paired(scores, first.test)
     so_far = "So far, of" if record.best_so_far else "Of"
@@ -60,14 +61,14 @@ def auto_answer(record: Record) -> Answer:
         Tile("Default recipe alone", percent(mean_score(first)), "the first answer of the run"),
         _difference(record, change),
     )
-    nested = "each scored under the choice made without them"
+    how = f"{people(len(scores))}, each scored under choices that others made"
     if not record.nested:
-        nested = "who are too few to choose without each of them"
+        how = f"bootstrap over {people(len(scores))}, too few to choose without each of them"
     paragraphs = (
         f"Of a person whom the model has never seen, expect it to recognise {percent(mean.value)} "
         "of the trials, every class counting the same (balanced "
         f"accuracy{guessing_words(record)}). The 95 % interval is from {percent(mean.low)} to "
-        f"{percent(mean.high)} (bootstrap over {people(len(scores))}, {nested}); a quarter of "
+        f"{percent(mean.high)} ({how}); a quarter of "
         f"these people have less than {percent(lower)}.",
         *_choice(record, chosen, first),
         *_against_first(record, chosen, first, change),
@@ -116,6 +117,14 @@ def _parts(options: dict[str, Any]) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _expected(record: Record, scores: list[float]) -> Estimate:
+    """Mean over people; with what the choice adds to its interval, where that is known."""
+    error = None if record.results is None else record.results.get("nested_error")
+    if not record.nested or error is None:
+        return bootstrap_mean(scores)
+    return student_interval(float(np.mean(scores)), error, len(scores))
 
 
 def _difference(record: Record, change: Paired | None) -> Tile:
@@ -182,8 +191,10 @@ def _against_first(
     if record.nested:
         yield (
             "A choice over all people has seen a score of each of them. The first number has not: "
-            "for each person, the choice was made again without that person. The score of the "
-            f"final choice over all people is {percent(mean_score(chosen))}; it may be a little "
+            "everybody was drawn anew many times, each draw made its choice, and each person has "
+            "the mean score of the choices of draws without that person. The interval knows that "
+            "another group of people would have chosen otherwise (leave-one-out bootstrap). Over "
+            f"all people the final choice has {percent(mean_score(chosen))}, which may be a little "
             "too good."
         )
 

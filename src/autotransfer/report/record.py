@@ -66,6 +66,7 @@ _RESULTS = {
     **{"still_falling": int, "trainings": int},
 }
 _AUTO_RESULTS = _RESULTS | {
+    "nested_error": (slice(0, 1), None, ...),
     "first": {"setting": SETTING},
     "members": [{"setting": SETTING, "seed": int}, ...],
     "together_subjects": {str: slice(0, 1)},

@@ -103,6 +103,18 @@ def bootstrap_mean(
     return Estimate(float(values.mean()), float(low), float(high))
 
 
+def student_interval(mean: float, error: float, n: int, level: float = 0.95) -> Estimate:
+    """Interval of a mean score whose standard error is known, by Student's t; within 0 and 1.
+
+    Examples
+    --------
+    >>> print(student_interval(0.7, 0.05, 10))
+    0.700 [0.587, 0.813]
+    """
+    half = float(stats.t.isf((1 - level) / 2, n - 1)) * error
+    return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0))
+
+
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> Paired | None:
     """Compare two methods on the people that both were tested on.
 

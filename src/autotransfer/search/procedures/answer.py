@@ -6,13 +6,14 @@ which that person may be scored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from autotransfer.search.settings.comparison import credible_gain, differences
+from autotransfer.search.settings.comparison import credible_gain, differences, out_of_bag
 from autotransfer.search.settings.selection import Rule, TrialScores, best_by, by_subject
 from autotransfer.search.settings.setting import Setting
 
@@ -23,10 +24,6 @@ People = Sequence[str] | None
 MOST_MEMBERS = 5
 """Networks of an ensemble at most: prediction takes as many times as long."""
 
-
-DRAWS, _MOST_ANSWERS = 40, 2000
-"""Times that the others answer for each person; and for all of them together, so that thousands of
-people take seconds: with so many, one answer is as good as the next."""
 
 MIXED_LEVEL = 0.9
 """How credible it must be that people gain by networks of other settings beside the seeds of the
@@ -55,13 +52,16 @@ class Answer:
     scores : mapping of str to float
         Balanced accuracy of each person by these members, held out.
     nested : mapping of str to float
-        The same by answers that are given by other people's scores (`nested_answer`).
+        The same by answers that are given by other people's scores; empty for fewer than three.
+    nested_error : float
+        Standard error of the mean of these, with what the choice adds to it.
     """
 
     setting: Setting
     members: tuple[Member, ...]
     scores: Scores
     nested: Scores = field(default_factory=dict)
+    nested_error: float = math.nan
 
 
 class Tried:
@@ -98,12 +98,17 @@ class Tried:
                 self.by_seed[setting] = whole
         self._score = score
         self._cache: dict[tuple[Member, ...], Scores | None] = {}
+        self._alone: dict[tuple[Setting, tuple[int, ...]], Scores] = {}
 
     def alone(self, setting: Setting, seeds: Iterable[int] | None = None) -> Scores:
         """Score of each person by one network of a setting, the mean over its seeds."""
         mine = self.by_seed[setting]
-        chosen = [mine[seed] for seed in (mine if seeds is None else seeds)]
-        return {p: float(np.mean([one[p] for one in chosen])) for p in sorted(chosen[0])}
+        key = setting, tuple(mine if seeds is None else seeds)
+        if key not in self._alone:
+            chosen = [mine[seed] for seed in key[1]]
+            means = {p: float(np.mean([one[p] for one in chosen])) for p in sorted(chosen[0])}
+            self._alone[key] = means
+        return self._alone[key]
 
     def gains(self, new: Setting, old: Setting, among: People = None) -> Floats:
         """Paired gains of people, over the seeds that both settings have."""
@@ -177,24 +182,10 @@ def _others(tried: Tried, setting: Setting, most: int, among: People) -> tuple[M
 
 
 def nested_answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS) -> Answer:
-    """Give the answer, and each person's score by answers that are given without them.
-
-    The others are drawn with replacement, as many as they are, and answer; the person's score is
-    the mean over many such answers. One answer by all the others would hang on the person after
-    all where two settings are nearly equal: the one that this person lost by is then ahead among
-    the others. Such scores are right in the mean, but those of one run are too low, or too high,
-    together (docs/evidence.md has what intervals of both cover).
-    """
+    """Give the answer, and each person's score by answers of others (`out_of_bag`)."""
     final = answer(tried, rule, most)
-    people = sorted(final.scores) if len(final.scores) > 2 else []
-    draws = max(1, min(DRAWS, _MOST_ANSWERS // max(len(people), 1)))
-    nested = {}
-    for number, person in enumerate(people):
-        others = np.array([p for p in people if p != person])
-        rng = np.random.default_rng(number)
-        found = [
-            answer(tried, rule, most, rng.choice(others, len(others)).tolist()).scores[person]
-            for _ in range(draws)
-        ]
-        nested[person] = float(np.mean(found))
-    return Answer(final.setting, final.members, final.scores, nested)
+    people = sorted(final.scores)
+    if len(people) < 3:
+        return final
+    nested, error = out_of_bag(people, lambda some: answer(tried, rule, most, some).scores)
+    return replace(final, nested=nested, nested_error=error)

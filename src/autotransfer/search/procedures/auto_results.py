@@ -44,6 +44,7 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
         "procedure": "auto",
         "nested": describe(answer.nested),
         "nested_subjects": dict(answer.nested),
+        "nested_error": answer.nested_error if answer.nested else None,
         "chosen": setting_summary(answer.setting, trials[answer.setting]),
         "baseline": setting_summary(baseline, trials[baseline]),
         "first": setting_summary(first, trials[first]),
