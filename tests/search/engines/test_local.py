@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -291,11 +292,22 @@ def test_a_worker_goes_with_a_driver_that_is_killed_while_it_imports(tmp_path):
             # One of the first things this package imports; torch, which takes seconds, follows.
             while worker is None or not re.search("_ctypes|libtorch", maps(worker)):
                 assert driver.poll() is None
-                worker = worker or next(iter(processes_of(driver.pid)), None)
+                started = [p for p in processes_of(driver.pid) if re.search(STARTED, said_by(p))]
+                worker = worker or next(iter(started), None)
                 time.sleep(0.005)
         finally:
             os.kill(driver.pid, signal.SIGKILL)
         assert gone([worker], 1)
+
+
+STARTED = "forkserver|spawn_main"
+
+
+def said_by(process):
+    """Return the command line of a process; that of its driver for a moment, while it starts."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return " ".join(process.cmdline())
+    return ""
 
 
 def maps(process):

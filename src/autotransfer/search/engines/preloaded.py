@@ -6,7 +6,7 @@ import os
 
 import torch
 
-import autotransfer.search.tasks  # noqa: F401 -- what a worker runs
+import autotransfer.training  # noqa: F401 -- what a worker does
 from autotransfer._driver import end_with
 
 # The first optimiser of a process imports torch's compiler, which takes as long as all the rest.
