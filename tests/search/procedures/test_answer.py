@@ -7,6 +7,7 @@ import pytest
 
 from autotransfer.report.statistics import student_interval
 from autotransfer.search.procedures.answer import Member, Tried, answer, nested_answer
+from autotransfer.search.settings.comparison import out_of_bag
 from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.settings.selection import TrialScores, lookup_rule
 from autotransfer.search.settings.setting import Setting
@@ -141,25 +142,31 @@ def test_the_answer_of_some_is_that_of_a_study_of_them(seed, rule):
 
 
 def test_a_persons_own_scores_take_no_part_in_the_choice_for_them():
-    """Scrambled, they change what that person has, by the same choices."""
-    rows, together = random_problem(1)
-    found = nested_answer(Tried(rows, 2, together), SAFE)
-    other = [
+    """Scrambled, they change what that person has, by the very choices of before."""
+    rng = np.random.default_rng(0)
+    rows = [r for number in range(6) for r in trials(made(rng, 0.6), number=number)]
+    tried = Tried(rows, 2, nobody)
+    scrambled = [
         TrialScores(
             one.setting,
             one.fold,
             one.seed,
-            {p: 1.0 if p == "p0" else v for p, v in one.validation.items()},
+            {p: rng.random() if p == "p0" else v for p, v in one.validation.items()},
         )
         for one in rows
     ]
+    other = Tried(scrambled, 2, nobody)
+    chosen = []
 
-    def with_other(members):
-        return together(members) | {"p0": 1.0}
+    def scores_by(some):
+        if "p0" not in some:
+            chosen.append(answer(tried, SAFE, among=some).setting)
+        return dict.fromkeys(PEOPLE, 0.5)
 
-    again = nested_answer(Tried(other, 2, with_other), SAFE)
-    assert again.nested["p0"] == 1.0
-    assert found.nested["p0"] < 1.0
+    out_of_bag(PEOPLE, scores_by)
+    assert len(set(chosen)) > 1  # or there was nothing to get wrong
+    expected = np.mean([other.alone(one)["p0"] for one in chosen])
+    assert nested_answer(other, SAFE).nested["p0"] == pytest.approx(expected)
 
 
 def test_intervals_of_nested_scores_cover_chance_where_there_is_nothing_to_choose():

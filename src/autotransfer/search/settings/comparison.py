@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 CENSOR_LEVEL = 0.95
 """How sure one must be that people gain by a censor, which is one thing more (docs/evidence.md has
-levels replayed on scores that are on record: below, censors that were chosen mostly harmed)."""
+levels replayed on scores on record: the lower, the more often one is chosen that harms)."""
 
 RECIPE_LEVEL = 0.5
 """The same for another recipe, which is as simple as the one before: it is enough if people gain in
