@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import autotransfer as at
-from autotransfer.search.engines import make_engine, nursery
+from autotransfer.search.engines import fork_server, make_engine
 from benchmarks.common.report import Goal, arguments, finish, parser
 
 GOAL = 2.0
@@ -48,10 +48,10 @@ def main() -> None:
     made = parser(__doc__)
     made.add_argument("--repeats", type=int, default=5, help="workers of each kind")
     args = arguments(made, repeats=1)
-    ways = ["forked", "spawned"] if nursery.FORKS else ["spawned"]
+    ways = ["forked", "spawned"] if fork_server.FORKS else ["spawned"]
     rows, goals = [], []
     for way in ways:
-        nursery.FORKS = way == "forked"
+        fork_server.FORKS = way == "forked"
         costs, server = [], float("nan")
         for seed in range(args.repeats):
             with make_engine("local", 1) as engine:

@@ -57,8 +57,7 @@ def run(seed: int, folder: Path) -> dict[str, Any]:
             verbose=False,
         ).fit(data.X, y, subject=data.subject)
     choice = auto.choice_
-    scores = list(choice.nested.values())
-    mean = student_interval(float(np.mean(scores)), choice.nested_error, len(scores))
+    mean = student_interval(list(choice.nested.values()), choice.nested_error)
     return {
         "run": seed,
         "nested": mean.value,

@@ -23,7 +23,7 @@ import drive
 from postgres import database, postgres_server  # noqa: F401 -- fixtures
 
 from autotransfer.search import Ledger
-from autotransfer.search.engines.nursery import FORKS
+from autotransfer.search.engines.fork_server import FORKS
 
 pytestmark = pytest.mark.slow
 nightly = pytest.mark.nightly

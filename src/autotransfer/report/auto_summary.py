@@ -124,7 +124,7 @@ def _expected(record: Record, scores: list[float]) -> Estimate:
     error = None if record.results is None else record.results.get("nested_error")
     if not record.nested or error is None:
         return bootstrap_mean(scores)
-    return student_interval(float(np.mean(scores)), error, len(scores))
+    return student_interval(scores, error)
 
 
 def _difference(record: Record, change: Paired | None) -> Tile:

@@ -103,15 +103,17 @@ def bootstrap_mean(
     return Estimate(float(values.mean()), float(low), float(high))
 
 
-def student_interval(mean: float, error: float, n: int, level: float = 0.95) -> Estimate:
-    """Interval of a mean score whose standard error is known, by Student's t; within 0 and 1.
+def student_interval(values: npt.ArrayLike, error: float, level: float = 0.95) -> Estimate:
+    """Mean score of people whose standard error is known; interval by Student's t, within 0 and 1.
 
     Examples
     --------
-    >>> print(student_interval(0.7, 0.05, 10))
-    0.700 [0.587, 0.813]
+    >>> print(student_interval([0.6, 0.7, 0.8], 0.05))
+    0.700 [0.485, 0.915]
     """
-    half = float(stats.t.isf((1 - level) / 2, n - 1)) * error
+    values = np.asarray(values, np.float64)
+    mean = float(values.mean())
+    half = float(stats.t.isf((1 - level) / 2, len(values) - 1)) * error
     return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0))
 
 

@@ -19,8 +19,8 @@ import pytest
 import torch
 
 from autotransfer.errors import EngineError, WorkerDiedError
+from autotransfer.search.engines.fork_server import FORKS
 from autotransfer.search.engines.local import LocalEngine
-from autotransfer.search.engines.nursery import FORKS
 
 PATIENCE = 120  # seconds; machines that run tests are busy
 LINUX = sys.platform.startswith("linux")

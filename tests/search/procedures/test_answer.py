@@ -175,7 +175,6 @@ def test_intervals_of_nested_scores_cover_chance_where_there_is_nothing_to_choos
     for _ in range(20):
         rows = [r for number in range(6) for r in trials(made(rng, 0.5), number=number)]
         found = nested_answer(Tried(rows, 2, nobody), SAFE)
-        scores = list(found.nested.values())
-        mean = student_interval(np.mean(scores), found.nested_error, len(scores))
+        mean = student_interval(list(found.nested.values()), found.nested_error)
         covered += mean.low <= 0.5 <= mean.high
     assert covered >= 17

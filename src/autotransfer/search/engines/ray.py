@@ -29,7 +29,7 @@ from autotransfer.errors import (
     WorkerDiedError,
 )
 from autotransfer.search.engines.base import ONE_THREAD, Handle
-from autotransfer.search.engines.nursery import environment
+from autotransfer.search.engines.fork_server import environment
 from autotransfer.search.engines.worker import call, limit_memory, line
 
 # What of Ray must live for a trial to end; Ray restarts or does without the rest.

@@ -23,7 +23,7 @@ import torch
 from autotransfer._driver import DRIVER
 from autotransfer.errors import EngineError
 from autotransfer.search.engines.base import ONE_THREAD
-from autotransfer.search.engines.nursery import start_process
+from autotransfer.search.engines.fork_server import start_process
 from autotransfer.training.progress import AFTER_EPOCH
 
 
