@@ -20,6 +20,7 @@ ROOMS = [
     "encoder",
     "estimation",
     "censoring",
+    "adaptation",
     "training",
     "leakage",
     "search.engines",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import autotransfer as at
-from autotransfer.training.adapt import PRIOR
+from autotransfer.adaptation.statistics import PRIOR
 from autotransfer.training.estimator import balanced_accuracy
 from benchmarks.accuracy import evidence_tables
 from benchmarks.common import pool, report
@@ -75,9 +75,13 @@ def before_and_after(
     """
     X, y = np.asarray(person.X), person.y
     plain = clf.predict(X)
-    own = clf.adapt(X, prior=0).predict(X)
+    own = clf.adapt(X, method="statistics", prior=0).predict(X)
     found = {ALL: (balanced_accuracy(y, plain), balanced_accuracy(y, own))}
     rng = np.random.default_rng(0)
+
+    def predicted(few: Any, rest: Any, prior: int) -> Any:
+        return clf.adapt(X[few], method="statistics", prior=prior).predict(X[rest])
+
     for n in TRIALS:
         if n > len(y) // 2:
             continue
@@ -86,7 +90,7 @@ def before_and_after(
             pairs = [
                 (
                     balanced_accuracy(y[rest], plain[rest]),
-                    balanced_accuracy(y[rest], clf.adapt(X[few], prior=prior).predict(X[rest])),
+                    balanced_accuracy(y[rest], predicted(few, rest, prior)),
                 )
                 for few, rest in ((order[:n], order[n:]) for order in drawn)
             ]

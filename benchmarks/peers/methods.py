@@ -71,7 +71,7 @@ def batch_norm(known: Known, new: New) -> Model:
     """Fit the uncensored baseline; predict with the statistics of each person."""
     clf = known.classifier()
     clf.fit(known.data.X, known.data.y, subject=known.data.subject)
-    return lambda X: clf.adapt(X, prior=0).predict(X)
+    return lambda X: clf.adapt(X, method="statistics", prior=0).predict(X)
 
 
 def euclidean(known: Known, new: New, *, normalise: str) -> Model:

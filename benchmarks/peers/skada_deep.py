@@ -23,9 +23,9 @@ from skorch.callbacks import Callback
 from torch import Tensor, nn
 
 from autotransfer.data.normalise import Normaliser
+from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.training.loop import class_weights
-from autotransfer.training.network import Network
 from benchmarks.peers.known import Array, Known, Model
 
 BATCH = 64

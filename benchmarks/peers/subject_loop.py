@@ -15,10 +15,10 @@ from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import hold_out
+from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.training.feed import Feed
 from autotransfer.training.loop import LoopOptions, _Run, class_weights
-from autotransfer.training.network import Network
 from autotransfer.training.options import as_random_seed
 from autotransfer.training.progress import EpochProgress
 from benchmarks.peers.objectives import Batch, Objective

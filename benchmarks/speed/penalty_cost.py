@@ -20,12 +20,12 @@ from torch import Tensor
 
 import autotransfer as at
 from autotransfer.censoring import MEASURES, MODES, make_censor
+from autotransfer.encoder.network import Network
 from autotransfer.errors import KernelLengthWarning
 from autotransfer.estimation.kernels import rbf, square_distances
 from autotransfer.estimation.length_scale import median_beta
 from autotransfer.estimation.scores import score
 from autotransfer.training.loop import task_loss
-from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty
 from benchmarks.common import report
 

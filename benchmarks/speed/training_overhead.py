@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 import autotransfer as at
+from autotransfer.encoder.network import Network
 from autotransfer.errors import KernelLengthWarning
 from autotransfer.training import loop
 from autotransfer.training.loop import task_loss
-from autotransfer.training.network import Network
 from autotransfer.training.progress import EpochProgress
 from benchmarks.common import report
 

@@ -164,6 +164,10 @@ class KernelLengthWarning(AutoTransferWarning):
     """The encoder's default kernel lengths do not fit this sampling rate or window."""
 
 
+class AdaptationWarning(AutoTransferWarning):
+    """A model was not adapted to a person, because their trials do not suffice."""
+
+
 class StalledTrialWarning(AutoTransferWarning):
     """A trial has not ended an epoch for much longer than its epochs take; it may hang."""
 

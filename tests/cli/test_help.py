@@ -22,7 +22,18 @@ from autotransfer.leakage.probes import PROBES
 from autotransfer.search import ENGINES, RULES
 from autotransfer.training import AUGMENTATIONS
 
-COMMANDS = ["inspect", "run", "status", "report", "fit", "predict", "leakage", "export", "datasets"]
+COMMANDS = [
+    "inspect",
+    "run",
+    "status",
+    "report",
+    "fit",
+    "predict",
+    "adapt",
+    "leakage",
+    "export",
+    "datasets",
+]
 HEAVY = ("torch", "sklearn", "pandas", "optuna", "scipy", "matplotlib")
 GROUP = typer.main.get_command(app)
 

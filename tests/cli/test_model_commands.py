@@ -287,3 +287,69 @@ def test_inspect_probes_the_signals_and_tells_costs(study):
     assert everything["trials"] >= an_hour["trials"] > 0
     assert an_hour["plan"]["seconds"] <= 3600
     assert everything["memory"] > 0
+
+
+def test_adapt_is_what_python_adapts(study, fitted, tmp_path):
+    model, _ = fitted
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    person = data.select(subjects=[2])
+    write_npz(person, tmp_path / "person.npz")
+    done = call("adapt", model, tmp_path / "person.npz", "--out", tmp_path / "person.model")
+    assert f"Adapted by {person.n_trials} trials" in done.stderr
+    assert done.stdout.strip() == str(tmp_path / "person.model")
+    made = at.load_model(tmp_path / "person.model")
+    expected = clf.adapt(person)
+    np.testing.assert_array_equal(made.predict_proba(data.X), expected.predict_proba(data.X))
+
+    few, rest = person.select(trials=np.arange(8)), person.select(trials=np.arange(8, 16))
+    write_npz(few, tmp_path / "few.npz")
+    write_npz(rest, tmp_path / "rest.npz")
+    options = ["--labels", "--unlabelled", tmp_path / "rest.npz", "--overwrite"]
+    options += ["--method", "statistics+head", "--out", tmp_path / "person.model"]
+    done = call("adapt", model, tmp_path / "few.npz", *options)
+    assert "16 trials, 8 of them with labels: statistics+head" in done.stderr
+    made = at.load_model(tmp_path / "person.model")
+    expected = clf.adapt(few, few.y, unlabelled=rest, method="statistics+head")
+    np.testing.assert_array_equal(made.predict_proba(data.X), expected.predict_proba(data.X))
+
+
+def test_adapt_refuses(study, fitted, tmp_path):
+    model, _ = fitted
+    bare = tmp_path / "bare.npz"
+    np.savez(bare, X=at.load(study).X[:6])
+    done = call("adapt", model, bare, "--labels", "--out", tmp_path / "new", code=1)
+    assert "--labels needs labels" in done.stderr
+    done = call("adapt", model, study, "--out", tmp_path / "new", code=1)
+    assert "one person" in done.stderr
+    assert not (tmp_path / "new").exists()
+    assert "--overwrite" in call("adapt", model, bare, "--out", model, code=1).stderr
+
+
+def test_predict_live_is_what_python_predicts_live(study, fitted):
+    model, _ = fitted
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    rows = rows_of(call("predict", model, study, "--live").stdout)
+    for code in range(len(data.subject_ids)):
+        trials = np.flatnonzero(data.subject_code == code)
+        expected = clf.live().predict(data.X[trials])
+        assert [rows[trial]["predicted"] for trial in trials] == [str(y) for y in expected]
+    told = call("predict", model, study, "--live", "--adapt", code=2).stderr
+    assert "two levels" in told
+
+
+def test_predict_live_from_standard_input(study, fitted):
+    model, _ = fitted
+    X = at.load(study).X[:5]
+    lines = "\n".join(json.dumps(x.tolist()) for x in X) + "\n\n"
+    done = CliRunner().invoke(app, ["predict", str(model), "-", "--live"], input=lines)
+    assert done.exit_code == 0, done.output
+    expected = at.load_model(model).live().predict_proba(X)
+    rows = rows_of(done.stdout)
+    assert [row["trial"] for row in rows] == list("01234")
+    shown = [[float(v) for k, v in row.items() if k.startswith("probability")] for row in rows]
+    np.testing.assert_allclose(shown, expected, atol=1e-5)
+    for bad in ("nothing", "[1, 2]", "[[1, 2], [3]]", '{"x": 1}', "[[null]]"):
+        done = CliRunner().invoke(app, ["predict", str(model), "-", "--live"], input=bad)
+        assert done.exit_code == 1
+        assert "Line 1" in done.stderr or "channels" in done.stderr, bad
+    assert "--live" in call("predict", model, "-", code=2).stderr

@@ -306,7 +306,7 @@ def test_people_are_adapted_to_by_trials_that_are_not_scored(monkeypatch):
         some = np.linspace(0, len(first) - 1, 5).round().astype(int)
         guesses = {}
         for half, rest in ((first, second), (second, first)):
-            personal = clf.adapt(DATA.X[rest[some]])
+            personal = clf.adapt(DATA.X[rest[some]], method="statistics")
             guesses |= dict(zip(half, personal.predict_codes(DATA.X[half]), strict=True))
         predicted = [guesses[trial] for trial in mine]
         assert value == pytest.approx(balanced_accuracy_score(problem.codes[mine], predicted))

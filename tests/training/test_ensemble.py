@@ -142,7 +142,7 @@ def test_checks_are_made_once(ensemble):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         unnamed = Recording(BASE.trials.times(1e6), SignalInfo(sfreq=128.0))
-        ensemble.adapt(unnamed)
+        ensemble.adapt(unnamed, method="statistics")
     assert [one.category for one in caught] == [DataWarning, DataWarning]  # names; amplitude
     said = sorted(str(one.message)[:20] for one in caught)
     assert len(set(said)) == 2
@@ -171,7 +171,7 @@ def test_adapting_changes_no_member(ensemble, members):
         np.testing.assert_array_equal(member.predict_proba(BASE.X), probabilities)
         assert "adapted" not in member.provenance_
     assert "Adapted to one person by 12 trials" in personal.describe()
-    with pytest.raises(SettingError, match="without labels"):
+    with pytest.raises(ShapeError, match="values but X has"):
         ensemble.adapt(X, BASE.y)
     with pytest.raises(SubjectError, match="one person"):
         ensemble.adapt(DATA)

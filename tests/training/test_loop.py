@@ -10,9 +10,9 @@ from autotransfer.data.normalise import Normaliser
 from autotransfer.data.splits import hold_out
 from autotransfer.data.trials import TrialArray
 from autotransfer.encoder.eegnet import EEGNet
+from autotransfer.encoder.network import Network
 from autotransfer.errors import NonFiniteLossError
 from autotransfer.training.feed import Feed
-from autotransfer.training.network import Network
 
 SMALL = {"F1": 2, "D": 1, "kernel_length": 8, "depthwise_kernel_length": 4}
 DATA = make_subjects(n_subjects=5, n_trials=24, n_channels=3, n_times=64, random_state=1)

@@ -191,8 +191,8 @@ def test_words_for_beginners():
     with pytest.raises(SettingError, match=r"CensoredClassifier\(encoder='eegnet'\)"):
         at.AutoTransfer(classifier="eegnet").fit(DATA)
     clf = classifier(max_epochs=1).fit(DATA)
-    with pytest.raises(SettingError, match="without labels"):
-        clf.adapt(BASE.X, BASE.y)
+    with pytest.raises(SettingError, match="unlabelled holds trials beside labelled ones"):
+        clf.adapt(BASE.X, unlabelled=BASE.X)
     with pytest.raises(SubjectError, match="one person, but these trials are of subject01"):
         clf.adapt(DATA)
 

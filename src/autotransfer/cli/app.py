@@ -15,7 +15,7 @@ from autotransfer.cli.export import export
 from autotransfer.cli.fit import fit
 from autotransfer.cli.inspect_data import inspect_data
 from autotransfer.cli.leakage import leak
-from autotransfer.cli.predict import predict
+from autotransfer.cli.predict import adapt_model, predict
 from autotransfer.cli.run import run
 from autotransfer.cli.status import report, status
 
@@ -38,6 +38,7 @@ app.command("status")(careful(status))
 app.command("report")(careful(report))
 app.command("fit")(careful(fit))
 app.command("predict")(careful(predict))
+app.command("adapt")(careful(adapt_model))
 app.command("leakage")(careful(leak))
 app.command("export")(careful(export))
 app.command("datasets")(careful(datasets))

@@ -1,9 +1,12 @@
-"""`autotransfer predict`: labels of trials, of people known or new."""
+"""`autotransfer predict` and `adapt`: labels of trials, of people known or new."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotransfer import atomic
-from autotransfer.cli.options import Data, Json, Model, load_model
+from autotransfer.cli.options import Data, Json, Model, Overwrite, load_model
 from autotransfer.cli.output import print_json, print_table, print_text, say, working
+from autotransfer.errors import DataError, LabelError
 from autotransfer.text import csv_cell
 
 if TYPE_CHECKING:
@@ -24,7 +28,19 @@ if TYPE_CHECKING:
     from autotransfer.training import CensoredClassifier, Ensemble
 
 _OUT = "CSV file to write, instead of stdout."
-_ADAPT = "Take each person's statistics from these very trials, without labels."
+_ADAPT = "Adapt to each person by these very trials, without labels, and then predict them."
+_LIVE = (
+    "Predict trial by trial, and learn from each after it was predicted. DATA may be - for "
+    "standard input: a trial in each line, as a JSON list of channels."
+)
+_STDIN = "-"
+_MODEL = "Folder to write: a model like any other, for this person."
+_LABELS = "Use the labels in the file, too; a few trials of each class are enough."
+_MORE = "With --labels: a file of further trials of this person, without labels."
+_METHOD = (
+    "How to adapt: statistics, information, ring (electrodes around an arm), head or tuning (both "
+    "with --labels); several as statistics+information; auto goes by what there is."
+)
 
 
 def predict(
@@ -32,6 +48,7 @@ def predict(
     data: Data,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help=_OUT)] = None,
     adapt: Annotated[bool, typer.Option("--adapt", help=_ADAPT)] = False,
+    live: Annotated[bool, typer.Option("--live", help=_LIVE)] = False,
     as_json: Json = False,
 ) -> None:
     """Predict the label of every trial, with the probability of each class, as CSV.
@@ -45,12 +62,20 @@ def predict(
       autotransfer predict runs/gestures new_person.npz > predicted.csv
       autotransfer predict gestures.model new.npz --out predicted.csv --json
       autotransfer predict gestures.model new_person.npz --adapt > predicted.csv
+      autotransfer predict gestures.model new_person.npz --live > predicted.csv
+      recorder | autotransfer predict gestures.model - --live
     """
+    if adapt and live:
+        hint = "--adapt, --live"
+        raise typer.BadParameter("Give one of them: they are two levels.", param_hint=hint)
+    if data == _STDIN:
+        _from_stdin(source, live, out, as_json)
+        return
     with working("loading"):
         model = load_model(source)
         recording, labelled = _load(data)
     with working("predicting"):
-        probabilities = _probabilities(model, recording, labelled, adapt)
+        probabilities = _probabilities(model, recording, labelled, adapt, live)
     codes = probabilities.argmax(1)
     scores = None if labelled is None else subject_scores(labelled, codes, model)
     if out is not None:
@@ -92,20 +117,100 @@ def _probabilities(
     recording: SubjectDataset | Recording,
     labelled: SubjectDataset | None,
     adapt: bool,
+    live: bool,
 ) -> npt.NDArray[np.float64]:
-    """Probabilities of the classes, perhaps by a model adapted to each person."""
+    """Probabilities of the classes, perhaps by a model for each person."""
     import numpy as np
 
-    if not adapt:
+    if not adapt and not live:
         return model.predict_proba(recording)
+
+    def personal(person: SubjectDataset | Recording) -> npt.NDArray[np.float64]:
+        return (model.live() if live else model.adapt(person)).predict_proba(person)
+
     if labelled is None:
-        return model.adapt(recording).predict_proba(recording)
+        return personal(recording)
     probabilities = np.empty((labelled.n_trials, len(model.classes_)))
     for code in range(len(labelled.subject_ids)):
         trials = np.flatnonzero(labelled.subject_code == code)
-        of_person = labelled.select(trials=trials)
-        probabilities[trials] = model.adapt(of_person).predict_proba(of_person)
+        probabilities[trials] = personal(labelled.select(trials=trials))
     return probabilities
+
+
+def _from_stdin(source: str, live: bool, out: Path | None, as_json: bool) -> None:
+    """Predict trials as they come in, and write each row at once."""
+    if not live or out is not None or as_json:
+        hint = "DATA"
+        raise typer.BadParameter(
+            "Standard input (-) is for --live, and rows go to standard output.", param_hint=hint
+        )
+    model = load_model(source)
+    going = model.live()
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(_columns(model, []))
+    sys.stdout.flush()
+    for trial, signals in enumerate(_trials(sys.stdin)):
+        row = going.predict_proba(signals)
+        writer.writerow(_row(trial, [], row, model))
+        sys.stdout.flush()  # whoever waits for the answer has it now
+
+
+def _trials(lines: Any) -> Iterator[npt.NDArray[np.float32]]:
+    """Read trials (C, T), one in each line of JSON."""
+    import numpy as np
+
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            signals = np.asarray(json.loads(line), dtype=np.float32)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            signals = np.zeros(0, np.float32)
+        if signals.ndim != 2:
+            raise DataError(
+                f"Line {number} of standard input is not a trial: a JSON list of channels, each a "
+                "list of as many numbers as there are time points."
+            )
+        yield signals
+
+
+def adapt_model(
+    source: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help=_MODEL)],
+    labels: Annotated[bool, typer.Option("--labels", help=_LABELS)] = False,
+    unlabelled: Annotated[str | None, typer.Option(metavar="DATA", help=_MORE)] = None,
+    method: Annotated[str, typer.Option(help=_METHOD)] = "auto",
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a model for one new person from trials of theirs.
+
+    Without --labels no label is looked at, even if the file has them; all classes should be among
+    the trials, about as often as they will come later. The model stores statistics and weights, no
+    signals.
+
+    [bold]Examples[/bold]
+
+      autotransfer adapt runs/gestures first_minute.npz --out person.model
+      autotransfer adapt gestures.model few.npz --labels --out person.model
+      autotransfer predict person.model later.npz > predicted.csv
+    """
+    from autotransfer.training.model.folder import check_target
+
+    check_target(out, overwrite)
+    with working("loading"):
+        model = load_model(source)
+        recording, labelled = _load(data)
+        more = None if unlabelled is None else _load(unlabelled)[0]
+    if labels and labelled is None:
+        raise LabelError(f"--labels needs labels, and {data} has none. Leave --labels out.")
+    y = labelled.y if labels and labelled is not None else None
+    with working("adapting"):
+        personal = model.adapt(recording, y, unlabelled=more, method=method)
+    about = personal.members[0].provenance_["adapted"]
+    known = f", {about['n_labels']} of them with labels" if about["n_labels"] else ""
+    say(f"Adapted by {about['n_trials']} trials{known}: {about['method']}.")
+    print_text(f"{personal.save(out, overwrite=overwrite)}\n")
 
 
 def _write_csv(
@@ -115,11 +220,8 @@ def _write_csv(
     model: CensoredClassifier | Ensemble,
 ) -> None:
     """Write a row for each trial, by the names of classes and people."""
-    classes = model.class_names_
-    people = [] if labelled is None else ["subject", "true"]
     writer = csv.writer(handle, lineterminator="\n")
-    columns = (f"probability of {name}" for name in classes)
-    writer.writerow(["trial", *people, "predicted", *columns])
+    writer.writerow(_columns(model, [] if labelled is None else ["subject", "true"]))
     for trial, row in enumerate(probabilities):
         who = []
         if labelled is not None:
@@ -127,9 +229,23 @@ def _write_csv(
                 labelled.subject_names[labelled.subject_code[trial]],
                 labelled.class_names[labelled.y_code[trial]],
             ]
-        numbers = (f"{value:.6g}" for value in row.tolist())
-        names = map(csv_cell, [*who, classes[row.argmax()]])
-        writer.writerow([trial, *names, *numbers])
+        writer.writerow(_row(trial, who, row, model))
+
+
+def _columns(model: CensoredClassifier | Ensemble, people: list[str]) -> list[str]:
+    columns = (f"probability of {name}" for name in model.class_names_)
+    return ["trial", *people, "predicted", *columns]
+
+
+def _row(
+    trial: int,
+    who: list[str],
+    probabilities: npt.NDArray[np.float64],
+    model: CensoredClassifier | Ensemble,
+) -> list[Any]:
+    numbers = (f"{value:.6g}" for value in probabilities.tolist())
+    names = map(csv_cell, [*who, model.class_names_[probabilities.argmax()]])
+    return [trial, *names, *numbers]
 
 
 def subject_scores(

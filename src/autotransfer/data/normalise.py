@@ -11,6 +11,7 @@ Nothing is added to a standard deviation. EEG in volts has a deviation of 1e-6, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ NORMALISERS: dict[str, str] = {
 """The normalisers by name, with one line on each."""
 
 FIT_CHUNK_BYTES = 8 * 2**20  # small blocks stay near the processor; their float64 copies are cheap
+
+MOST_TURNS = 10**6
+"""Places by which a saved normaliser may turn electrodes: more is damage."""
 
 _EPS = float(np.finfo(np.float32).eps)
 
@@ -81,6 +85,7 @@ class Normaliser:
         self.kind = lookup_normaliser(kind)
         self.mean: Float64 | None = None
         self.std: Float64 | None = None
+        self.turn = 0
 
     def __repr__(self) -> str:
         return f"Normaliser({self.kind!r})"
@@ -110,6 +115,16 @@ class Normaliser:
                     require_finite(block, start)
         return self
 
+    def turned(self, places: int) -> Normaliser:
+        """Make the same normaliser for electrodes that stand around an arm, turned by some places.
+
+        Channels are rolled by so many places before anything else is done to them, as
+        `numpy.roll` does.
+        """
+        other = copy(self)
+        other.turn = self.turn + places
+        return other
+
     def transform(self, block: npt.NDArray[Any]) -> Float32:
         """Normalise a block of trials, (n, n_channels, n_times), into a new float32 array."""
         x = np.asarray(block)
@@ -118,6 +133,8 @@ class Normaliser:
             raise ShapeError(
                 f"A block must have three dimensions, trials x channels x times, not {x.shape}."
             )
+        if self.turn:
+            x = np.roll(x, self.turn, axis=1)
         # A fresh contiguous copy: it is ours to write to, and sums then run along time in the
         # same order for every trial, whatever the memory layout of the block it came in.
         out = np.array(x, dtype=np.float32, order="C")
@@ -162,14 +179,22 @@ class Normaliser:
 
     def state(self) -> dict[str, Any]:
         """Return what defines the normaliser, as plain JSON values (exact: floats as repr)."""
-        if self.mean is None or self.std is None:
-            return {"kind": self.kind}
-        return {"kind": self.kind, "mean": self.mean.tolist(), "std": self.std.tolist()}
+        state: dict[str, Any] = {"kind": self.kind}
+        if self.mean is not None and self.std is not None:
+            state |= {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        return state | ({"turn": self.turn} if self.turn else {})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Normaliser:
         """Make the normaliser that `state` describes."""
         normaliser = cls(str(state.get("kind")))
+        turn = state.get("turn", 0)
+        if isinstance(turn, bool) or not isinstance(turn, int) or abs(turn) > MOST_TURNS:
+            raise SettingError(
+                "The saved normaliser is damaged: its turn is a small whole number of electrodes, "
+                f"not {str(turn)[:40]!r}. Save or copy the model again."
+            )
+        normaliser.turn = turn
         if "mean" in state or "std" in state:
             try:
                 mean = np.asarray(state["mean"], dtype=np.float64)

@@ -282,8 +282,8 @@ class EEGNet(nn.Module):
     def _layers(self, x: Tensor) -> Tensor:
         """Encode layer by layer: off the CPU, or for gradients in evaluation mode."""
         o, training = self.options, self.training
-        h = self.bnorm_temporal(self.conv_temporal(x[:, None]))
-        h = functional.elu(self.bnorm_1(self.conv_spatial(h)))
+        first = self._first_layers if training else self._spatial_first
+        h = functional.elu(self.bnorm_1(first(x)))
         h = functional.avg_pool2d(h, (1, o["pool1"]))
         h = functional.dropout(h, o["drop_prob"], training)
         h = self.conv_separable_point(self.conv_separable_depth(h))
@@ -291,9 +291,28 @@ class EEGNet(nn.Module):
         h = functional.avg_pool2d(h, (1, o["pool2"]))
         return functional.dropout(h, o["drop_prob"], training).flatten(1)
 
+    def _first_layers(self, x: Tensor) -> Tensor:
+        """Filter every channel, norm, and take the spatial products: (B, F, 1, T')."""
+        h: Tensor = self.conv_spatial(self.bnorm_temporal(self.conv_temporal(x[:, None])))
+        return h
+
+    def _spatial_first(self, x: Tensor) -> Tensor:
+        """Do the same in evaluation mode, where the norm is affine: filters of fewer signals."""
+        weight = self.conv_spatial.weight.flatten(1)
+        depth, length = self.options["D"], self.options["kernel_length"]
+        filters = self.conv_temporal.weight.flatten(1).repeat_interleave(depth, 0)
+        gain, shift = (a.repeat_interleave(depth) for a in _affine(self.bnorm_temporal))
+        u = functional.conv1d(
+            weight @ x, filters[:, None], padding=length // 2, groups=len(filters)
+        )
+        h: Tensor = (u * gain[:, None] + (shift * weight.sum(1))[:, None])[:, :, None]
+        return h
+
     def literal(self) -> nn.Sequential:
         """Write this encoder out layer by layer, with a copy of its weights."""
-        layers = eegnet_layers(self.n_channels, **self.options)
+        # Layers draw weights when they are made, which must not move the caller's random stream.
+        with torch.random.fork_rng(devices=[]):
+            layers = eegnet_layers(self.n_channels, **self.options)
         net = nn.Sequential(OrderedDict(layers)).to(self.conv_temporal.weight)
         net.load_state_dict(self.state_dict())
         return net.train(self.training)

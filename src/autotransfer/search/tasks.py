@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autotransfer.adaptation.statistics import adaptable
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Index, evenly
@@ -18,7 +19,6 @@ from autotransfer.search.engines.base import Handle
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.adapt import adaptable
 
 ADAPTED_TO = 64
 """Unlabelled trials that a model is adapted to: more gain little (docs/adapting.md), and all are in
@@ -136,7 +136,8 @@ def adapted(clf: CensoredClassifier, problem: Problem, new: Index) -> dict[str, 
         even, odd = slice(0, None, 2), slice(1, None, 2)
         for half, rest in ((even, odd), (odd, even)):
             others = trials[rest]
-            personal = clf.adapt(problem.X.take(others[evenly(len(others), ADAPTED_TO)]))
+            some = problem.X.take(others[evenly(len(others), ADAPTED_TO)])
+            personal = clf.adapt(some, method="statistics")
             predicted[half] = personal.predict_codes(problem.X.take(trials[half]))
         true = problem.codes[trials]
         recalls = _recalls(true, predicted == true, len(problem.classes))[1]

@@ -10,22 +10,24 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
+from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.adaptation.registry import adapt, chosen
 from autotransfer.data.info import amplitude
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, TrialArray
 from autotransfer.data.validate import as_sampling_rate
+from autotransfer.encoder.network import Network, encode_trials
 from autotransfer.encoder.wrap import latent_source
 from autotransfer.errors import SubjectError
-from autotransfer.training.adapt import adapted
 from autotransfer.training.estimator import SignalModel, balanced_accuracy
 from autotransfer.training.fit import fit_fold
 from autotransfer.training.log import TrainingLog, log_folder
 from autotransfer.training.loop import Progress
 from autotransfer.training.model import folder
-from autotransfer.training.network import Network, encode_trials
 from autotransfer.training.options import (
     TrainingOptions,
     as_random_seed,
@@ -142,6 +144,8 @@ class CensoredClassifier(SignalModel):
     >>> clf.predict(data.X[:3]).shape
     (3,)
     """
+
+    stream_: dict[str, Tensor] | None = None  # of a `Live` that was saved: what it goes on from
 
     def __init__(
         self,
@@ -294,10 +298,19 @@ class CensoredClassifier(SignalModel):
     def _latents(self, trials: TrialArray) -> Array:
         return self._encode(trials, logits=False)
 
-    def _for_person(self, trials: TrialArray, prior: int) -> Self:
+    def _for_person(self, person: Person, method: str, prior: int) -> Self:
+        fitted = Fitted(self.network_, self.normaliser_)
+        method = chosen(fitted, person, method)
+        made = adapt(fitted, person, method, prior)
         personal = copy(self)
-        personal.network_ = adapted(self.network_, self.normaliser_, trials, prior)
-        personal.provenance_ = {**self.provenance_, "adapted": {"n_trials": len(trials)}}
+        personal.network_, personal.normaliser_ = made.network, made.normaliser
+        personal.stream_ = None
+        about = {
+            "n_trials": person.n_trials,
+            "n_labels": 0 if person.codes is None else len(person.codes),
+            "method": method,
+        }
+        personal.provenance_ = {**self.provenance_, "adapted": about}
         return personal
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -321,7 +334,7 @@ class CensoredClassifier(SignalModel):
 
     def files(self) -> dict[str, bytes]:
         """Make what `save` writes: file name -> content."""
-        return folder.model_files(self._documents(), self.network_.state_dict())
+        return folder.model_files(self._documents(), self.network_.state_dict(), self.stream_)
 
     def _documents(self) -> dict[str, Any]:
         """Everything of a model folder but the weights, as JSON can hold it."""
@@ -366,8 +379,9 @@ class CensoredClassifier(SignalModel):
         CensoredClassifier
             Ready to predict.
         """
-        documents, weights = folder.read_model(folder.as_path(path))
+        documents, weights, stream = folder.read_model(folder.as_path(path))
         classifier: Self = folder.rebuild(cls, documents, weights, encoder)
+        classifier.stream_ = None if stream is None else stream.read()
         return classifier
 
 

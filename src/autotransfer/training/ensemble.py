@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from autotransfer import atomic
+from autotransfer.adaptation.fitted import Person
 from autotransfer.data.trials import Array, TrialArray
 from autotransfer.documents import misfit, parse
 from autotransfer.errors import ModelFolderError, SettingError, join_some
@@ -129,8 +130,8 @@ class Ensemble(SignalModel):
     def _latents(self, trials: TrialArray) -> Array:
         return np.concatenate([one._latents(trials) for one in self._members], axis=1)
 
-    def _for_person(self, trials: TrialArray, prior: int) -> Self:
-        return type(self)([one._for_person(trials, prior) for one in self._members])
+    def _for_person(self, person: Person, method: str, prior: int) -> Self:
+        return type(self)([one._for_person(person, method, prior) for one in self._members])
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Write the model folder of an ensemble: JSON and safetensors, nothing that executes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,11 +12,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from autotransfer.adaptation.fitted import Person
+from autotransfer.adaptation.registry import AUTO, NONE
+from autotransfer.adaptation.statistics import PRIOR
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.info import Recording, SignalInfo, warn_far
 from autotransfer.data.trials import Array, TrialArray
 from autotransfer.data.validate import as_count, as_labels, as_trials, as_weights
 from autotransfer.errors import (
+    AdaptationWarning,
     ChannelMismatchError,
     LabelError,
     SettingError,
@@ -23,7 +28,7 @@ from autotransfer.errors import (
     SubjectError,
     join_some,
 )
-from autotransfer.training.adapt import PRIOR
+from autotransfer.training.live import Live
 from autotransfer.training.model.card import model_facts
 
 
@@ -64,8 +69,8 @@ class SignalModel(SignalEstimator):
         """Encode trials to latents (n_trials, n_latent)."""
         raise NotImplementedError
 
-    def _for_person(self, trials: TrialArray, prior: int) -> Self:
-        """Make a copy that is adapted to the person of some trials."""
+    def _for_person(self, person: Person, method: str, prior: int) -> Self:
+        """Make a copy that is adapted to a person."""
         raise NotImplementedError
 
     def _signals(self, X: Any) -> TrialArray:
@@ -151,18 +156,31 @@ class SignalModel(SignalEstimator):
         ]
         return np.array(codes)[data.y_code]
 
-    def adapt(self, X: Any, y: Any = None, *, prior: int = PRIOR) -> Self:
-        """Make a model for one new person from some of their trials, without labels.
-
-        Takes the statistics of every batch norm from these trials; all else stays. Where people
-        differ in scale (muscles under an armband), this is worth more than any censor.
+    def adapt(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        unlabelled: Any = None,
+        method: str = AUTO,
+        prior: int = PRIOR,
+    ) -> Self:
+        """Make a model for one new person from some of their trials, with labels or without.
 
         Parameters
         ----------
         X : array of shape (n_trials, n_channels, n_times), or SubjectDataset
-            Trials of one person, with all classes about as often as they will come later.
-        y : None
-            Labels are not used, and refused, so that nobody believes they were.
+            Trials of one person. Without labels (level ``recording``) they should hold all classes
+            about as often as they will come later. Labels of a data set are not looked at; to use
+            them (level ``labels``), hand them over: ``adapt(data, data.y)``.
+        y : array of shape (n_trials,), optional
+            Labels of `X`, as in ``classes_``; a few of each class are enough.
+        unlabelled : array of shape (n, n_channels, n_times), or SubjectDataset, optional
+            With `y`: further trials of this person, without labels.
+        method : str
+            Names in `autotransfer.adaptation.ADAPTATIONS`, joined by "+" where several are applied
+            in a row, such as "statistics+information". "auto" goes by what there is; without labels
+            it leaves the model as it is, with a warning, if trials seem to be of few classes.
         prior : int
             Trials that the statistics of training count for. Without it (0), fewer than about 16
             trials do more harm than good.
@@ -174,20 +192,64 @@ class SignalModel(SignalEstimator):
 
         See Also
         --------
-        autotransfer.training.adapt.adapted : The formula, and its sources.
+        autotransfer.adaptation : The methods, their formulas and sources.
         """
-        if y is not None:
+        if y is None and unlabelled is not None:
             raise SettingError(
-                "adapt uses trials without labels and would not look at y. Leave it out: adapt(X)."
+                "unlabelled holds trials beside labelled ones: adapt(X, y, unlabelled=...). "
+                "Where no trial has a label, give all of them as X: adapt(X)."
             )
-        if isinstance(X, SubjectDataset) and len(X.subject_ids) > 1:
-            raise SubjectError(
-                f"adapt makes a model for one person, but these trials are of "
-                f"{join_some(X.subject_names)}. Adapt to each of them: "
-                "adapt(data.select(subjects=[one]))."
-            )
+        for given in (X, unlabelled):
+            _require_one_person(given)
         trials = self._signals(X)
-        return self._for_person(trials, as_count(prior, "prior", least=0))
+        codes = None if y is None else self._codes_of(X, y, len(trials))
+        rest = None if unlabelled is None else self._signals(unlabelled)
+        person = Person.of(trials, codes, rest)
+        personal = self._for_person(person, method, as_count(prior, "prior", least=0))
+        methods = [one.provenance_["adapted"]["method"] for one in personal.members]
+        if NONE in methods:
+            warnings.warn(
+                "These trials seem to be of few of the classes, and a model adapted to them would "
+                "see the other classes in them: it was left as it is. Give trials of all "
+                "classes, or labels, or name a method: adapt(X, method='statistics').",
+                AdaptationWarning,
+                stacklevel=2,
+            )
+        return personal
+
+    def live(self, *, prior: int = PRIOR) -> Live:
+        """Begin to go along with one new person, trial by trial (level ``stream``).
+
+        Parameters
+        ----------
+        prior : int
+            Trials that the statistics of training count for.
+
+        Returns
+        -------
+        Live
+            Its `predict` takes a trial, predicts it and then learns from it, without labels. This
+            model is not changed.
+        """
+        check_is_fitted(self)
+        return Live(self, as_count(prior, "prior", least=0))
+
+    def _codes_of(self, X: Any, y: Any, n_trials: int) -> Array:
+        """Class numbers of labels; of a data set's own labels by the names of classes."""
+        labels = as_labels(y, "y", n_trials)
+        if isinstance(X, SubjectDataset) and np.array_equal(labels, X.y):
+            codes = self.true_codes(X)
+        else:
+            self._require_kind(labels)
+            codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
+            codes = np.where(self.classes_[codes] == labels, codes, -1)
+        if (codes < 0).any():
+            strange = list(dict.fromkeys(labels[codes < 0].tolist()))
+            raise LabelError(
+                f"The model does not know the class {join_some(strange)}. It knows: "
+                f"{join_some(self.classes_.tolist())}."
+            )
+        return codes
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Balanced accuracy: the mean over classes of the share recognised."""
@@ -202,16 +264,20 @@ class SignalModel(SignalEstimator):
                 )
             y = self.classes_[codes]
         y = as_labels(y, "y", len(predicted))
-        text = [labels.dtype.kind in "US" for labels in (y, self.classes_)]
+        self._require_kind(y)
+        if sample_weight is not None:
+            sample_weight = as_weights(sample_weight, len(y))
+        return balanced_accuracy(y, predicted, sample_weight)
+
+    def _require_kind(self, labels: Array) -> None:
+        """Refuse text where the model was trained on numbers, and numbers where on text."""
+        text = [one.dtype.kind in "US" for one in (labels, self.classes_)]
         if text[0] != text[1]:
             kinds = ["text" if is_text else "numbers" for is_text in text]
             raise LabelError(
                 f"y holds {kinds[0]}, but the model was trained on {kinds[1]}: "
                 f"{join_some(self.classes_.tolist())}. Use the labels of training."
             )
-        if sample_weight is not None:
-            sample_weight = as_weights(sample_weight, len(y))
-        return balanced_accuracy(y, predicted, sample_weight)
 
     def describe(self) -> str:
         """Say in words what the model takes, what it gives, and how it was made."""
@@ -233,6 +299,16 @@ class SignalModel(SignalEstimator):
         from autotransfer.training.model.onnx import export_onnx
 
         return export_onnx(self, path, opset=opset)
+
+
+def _require_one_person(X: Any) -> None:
+    """Refuse trials that are known to be of several people."""
+    if isinstance(X, SubjectDataset) and len(X.subject_ids) > 1:
+        raise SubjectError(
+            f"adapt makes a model for one person, but these trials are of "
+            f"{join_some(X.subject_names)}. Adapt to each of them: "
+            "adapt(data.select(subjects=[one]))."
+        )
 
 
 def balanced_accuracy(y: Array, predicted: Array, sample_weight: Any = None) -> float:

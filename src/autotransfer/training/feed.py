@@ -14,7 +14,7 @@ from torch import Tensor
 
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import Index, TrialArray
-from autotransfer.training.network import Network
+from autotransfer.encoder.network import Network
 
 
 class Feed:

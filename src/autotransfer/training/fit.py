@@ -16,13 +16,13 @@ from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.data.validate import as_sampling_rate
+from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.encoder.wrap import LatentOf, latent_source
 from autotransfer.errors import LabelError, join_some
 from autotransfer.training.feed import Feed
 from autotransfer.training.log import TrainingLog
 from autotransfer.training.loop import LoopOptions, Progress, class_weights, train
-from autotransfer.training.network import Network
 from autotransfer.training.options import TrainingOptions, find_device
 from autotransfer.training.penalty import Penalty, warn_small_cells
 

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
+from autotransfer.encoder.network import Network
 from autotransfer.errors import NonFiniteLossError, join_some
 from autotransfer.training.augment import lookup_augmentations
 from autotransfer.training.checkpoint import (
@@ -31,7 +32,6 @@ from autotransfer.training.checkpoint import (
 )
 from autotransfer.training.feed import Feed
 from autotransfer.training.log import TrainingLog
-from autotransfer.training.network import Network
 from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
 

@@ -128,7 +128,9 @@ def started():
     yield engine
     signal.signal(signal.SIGTERM, default)
     engine.shutdown(cancel_futures=True)
-    left = [p for p in alive(family(os.getpid())) if p not in before]
+    # A browser of other tests may be open here: what it started meanwhile is not Ray's.
+    new = [p for p in alive(family(os.getpid())) if p not in before]
+    left = [p for p in new if not before.intersection(p.parents())]
     assert not [p for p in left if "resource_tracker" not in " ".join(p.cmdline())]
 
 

@@ -134,9 +134,11 @@ def _part(options: dict[str, Any]) -> str:
 def _adapted(about: dict[str, Any]) -> list[str]:
     if "adapted" not in about:
         return []
-    n = about["adapted"]["n_trials"]
-    trials = f"{n} trial{'' if n == 1 else 's'}"
-    return [f"Adapted to one person by {trials} of theirs, without labels. Not for anybody else."]
+    how = about["adapted"]
+    trials, labels = _count(range(how["n_trials"]), "trial"), how.get("n_labels", 0)
+    known = f"{labels} of them with labels" if labels else "without labels"
+    method = f" ({_escaped(how['method'])})" if how.get("method") else ""
+    return [f"Adapted to one person by {trials} of theirs, {known}{method}. Not for anybody else."]
 
 
 def _scores(scores: dict[str, float], options: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@
     normalisation.json     how signals are normalised
     provenance.json        versions, data fingerprint, seed, scores
     manifest.json          SHA-256 of the files above
+    stream.safetensors     only of a `Live`: what it goes on from
     README.md              a model card to read and to write on; nothing depends on it
 
 That of an ensemble (`autotransfer.training.ensemble`) has such folders in it, and ensemble.json.
@@ -38,15 +39,16 @@ from autotransfer.data.info import SignalInfo
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.validate import as_count, as_names
 from autotransfer.documents import misfit, read_object
+from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import KernelLengthWarning, ModelFolderError, join_some
 from autotransfer.training.model.card import CARD, model_card
-from autotransfer.training.network import Network
 
 FORMAT = "autotransfer-model"
 FORMAT_VERSION = 1
 DOCUMENTS = ("model", "labels", "normalisation", "provenance")
 WEIGHTS = "weights.safetensors"
+STREAM = "stream.safetensors"
 MANIFEST = "manifest.json"
 ENSEMBLE = "ensemble.json"
 AGAIN = "Save or copy the model again."
@@ -81,7 +83,7 @@ PROVENANCE = {
     "training_subjects": ([str], ...),
     "validation_subjects": ([str], ...),
     "scores": ({str: (float, None)}, ...),
-    "adapted": ({"n_trials": int}, ...),
+    "adapted": ({"n_trials": int, "n_labels": (int, ...), "method": (str, ...)}, ...),
 }
 MOST_VALUES = 2**26
 """Most numbers in a trial: a batch of larger ones would have fitted no memory to be trained on."""
@@ -96,7 +98,9 @@ _DTYPES = {
 }
 
 
-def model_files(contents: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, bytes]:
+def model_files(
+    contents: dict[str, Any], tensors: dict[str, Tensor], stream: dict[str, Tensor] | None = None
+) -> dict[str, bytes]:
     """Make the files of a model folder: name -> content.
 
     Parameters
@@ -105,6 +109,8 @@ def model_files(contents: dict[str, Any], tensors: dict[str, Tensor]) -> dict[st
         One JSON-able object for each of `DOCUMENTS`.
     tensors : dict of str to Tensor
         The weights.
+    stream : dict of str to Tensor, optional
+        What a `Live` goes on from.
     """
     files = {}
     for name in DOCUMENTS:
@@ -116,18 +122,25 @@ def model_files(contents: dict[str, Any], tensors: dict[str, Tensor]) -> dict[st
                 "encoder_options and the other options."
             ) from error
         files[f"{name}.json"] = f"{text}\n".encode()
-    # Cloned, because safetensors refuses tensors that share memory (tied weights).
-    weights = {
-        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-        for name, tensor in tensors.items()
-    }
-    files[WEIGHTS] = save_tensors(weights)
+    files[WEIGHTS] = _packed(tensors)
+    if stream is not None:
+        files[STREAM] = _packed(stream)
     digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
     manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
     files[MANIFEST] = f"{json.dumps(manifest, indent=1)}\n".encode()
     # Not in the manifest, because people write on it.
     files[CARD] = model_card(contents).encode()
     return files
+
+
+def _packed(tensors: Mapping[str, Tensor]) -> bytes:
+    # Cloned, because safetensors refuses tensors that share memory (tied weights).
+    own = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    content: bytes = save_tensors(own)
+    return content
 
 
 def write_model(path: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
@@ -166,8 +179,8 @@ def check_target(path: Path, overwrite: bool) -> None:
         raise ModelFolderError(f"There is no folder {path.absolute().parent} to save in. Make it.")
 
 
-def read_model(path: Path) -> tuple[dict[str, Any], Weights]:
-    """Read the documents of a model folder, and of its weights what they are.
+def read_model(path: Path) -> tuple[dict[str, Any], Weights, Weights | None]:
+    """Read the documents of a model folder, and of its weights and its stream what they are.
 
     Raises
     ------
@@ -189,7 +202,8 @@ def read_model(path: Path) -> tuple[dict[str, Any], Weights]:
         file = path / f"{name}.json"
         contents[name] = _object(file)  # first, because it reads no more than a document has
         _verify(file, digests[file.name])
-    return contents, Weights(path / WEIGHTS, digests[WEIGHTS])
+    stream = Weights(path / STREAM, digests[STREAM]) if STREAM in digests else None
+    return contents, Weights(path / WEIGHTS, digests[WEIGHTS]), stream
 
 
 def read_manifest(file: Path, form: str, newest: int) -> dict[str, Any]:
@@ -304,8 +318,8 @@ class Weights:
 def _digests(path: Path, digests: Any) -> dict[str, str]:
     """Check what the manifest lists; look at nothing outside the folder."""
     names = {WEIGHTS, *(f"{name}.json" for name in DOCUMENTS)}
-    if not isinstance(digests, dict) or set(digests) != names:
-        wrong = sorted(names ^ set(digests)) if isinstance(digests, dict) else ["none"]
+    if not isinstance(digests, dict) or set(digests) - {STREAM} != names:
+        wrong = sorted(names ^ (set(digests) - {STREAM})) if isinstance(digests, dict) else ["none"]
         raise ModelFolderError(
             f"{path / MANIFEST} should list just {join_some(sorted(names))}; wrong: "
             f"{join_some(wrong)}. The folder was changed; save or copy the model again."

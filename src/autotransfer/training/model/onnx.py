@@ -159,7 +159,7 @@ class _Normalise(nn.Module):
 
     def __init__(self, normaliser: Normaliser) -> None:
         super().__init__()
-        self.kind = normaliser.kind
+        self.kind, self.turn = normaliser.kind, normaliser.turn
         if self.kind == "train":
             mean, std = normaliser.mean, normaliser.std
             assert mean is not None
@@ -173,6 +173,8 @@ class _Normalise(nn.Module):
                 self.register_buffer(name, torch.from_numpy(values).float()[:, None])
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.turn:
+            x = x.roll(self.turn, 1)
         if self.kind == "none":
             return x
         if self.kind == "train":

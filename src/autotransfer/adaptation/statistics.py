@@ -1,4 +1,4 @@
-"""A model's batch-norm statistics taken from one new person's trials, without labels."""
+"""Batch-norm statistics taken from the new person's trials, without labels."""
 
 from __future__ import annotations
 
@@ -9,22 +9,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from autotransfer.data.normalise import Normaliser
-from autotransfer.data.trials import TrialArray, evenly
-from autotransfer.data.validate import require_finite
+from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
-from autotransfer.training.network import Network
 
 PRIOR = 32
 """Trials that the statistics of training count for, by default: validation's choice of 0, 8 and 32
 on two of three data sets, and no loss on average with as few as 4 trials (docs/adapting.md)."""
 
-MOST = 512
-"""Trials that are looked at, evenly over all: statistics need no more, and all are in memory."""
 
-
-def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int) -> Network:
-    """Copy a network with batch-norm statistics of some trials.
+def statistics(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
+    """Give the network batch-norm statistics of the person's trials.
 
     The first batch norm takes mean and variance of what reaches it, then the next one of what
     reaches it after that, and so on. With n trials and `prior` N each becomes
@@ -33,18 +28,12 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
 
     Parameters
     ----------
-    network : Network
+    fitted : Fitted
         Trained; not changed.
-    normaliser : Normaliser
-        As in training.
-    X : TrialArray of shape (n_trials, C, T)
-        Signals of one person.
+    person : Person
+        All trials are used, and no label.
     prior : int
         Trials that the statistics of training count for.
-
-    Returns
-    -------
-    Network
 
     References
     ----------
@@ -52,46 +41,54 @@ def adapted(network: Network, normaliser: Normaliser, X: TrialArray, prior: int)
     Recognition 80, 109-117. Schneider et al. (2020), Improving robustness against common
     corruptions by covariate shift adaptation. NeurIPS 33 (the prior).
     """
-    copy = deepcopy(network).eval()
-    # EEGNet does not call its norms as layers unless it is written out.
-    literal: Any = getattr(copy.encoder, "literal", None)
-    layers: nn.Module = copy.encoder if literal is None else literal()
-    norms = _norms(layers)
+    copy = deepcopy(fitted.network).eval()
+    layers = written_out(copy)
+    norms = batch_norms(layers)
     if not norms:
         raise SettingError(
             "This encoder has no batch norm, so there is nothing to take from the new person's "
             "signals. Use the model as it is, or an encoder with batch norm."
         )
-    trials = X[evenly(len(X), MOST)]
-    require_finite(trials, 0)
-    share = len(X) / (len(X) + prior)
+    share = person.n_trials / (person.n_trials + prior)
     handles = [norm.register_forward_pre_hook(_taking(share)) for norm in norms]
-    signals = torch.from_numpy(normaliser.transform(trials)).to(copy.head.weight.device)
     with torch.no_grad():
-        layers(signals)
+        layers(fitted.signals(person.trials))
     for handle in handles:
         handle.remove()
-    if literal is not None:
+    if layers is not copy.encoder:
         copy.encoder.load_state_dict(layers.state_dict())
-    return copy
+    return fitted.with_network(copy)
 
 
 def adaptable(network: Network) -> bool:
     """Whether there is a batch norm whose statistics could be taken from somebody new."""
-    return bool(_norms(network.encoder))
+    return bool(batch_norms(network.encoder))
 
 
-def _norms(layers: nn.Module) -> list[_BatchNorm]:
+def written_out(network: Network) -> nn.Module:
+    """Give the encoder with norms that are called as layers; EEGNet's are in a copy."""
+    literal: Any = getattr(network.encoder, "literal", None)
+    layers: nn.Module = network.encoder if literal is None else literal()
+    return layers
+
+
+def batch_norms(layers: nn.Module) -> list[_BatchNorm]:
+    """List the norms that keep statistics, in their order."""
     return [m for m in layers.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+
+
+def moments(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of every feature of what reaches a norm, (B, features, ...)."""
+    axes = [axis for axis in range(x.ndim) if axis != 1]
+    var, mean = torch.var_mean(x, axes, correction=0)
+    return mean, var
 
 
 def _taking(share: float) -> Any:
     """Make a hook that moves a norm's statistics towards those of its input, before it is used."""
 
     def hook(norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
-        (x,) = inputs
-        axes = [axis for axis in range(x.ndim) if axis != 1]
-        var, mean = torch.var_mean(x, axes, correction=0)
+        mean, var = moments(*inputs)
         for statistic, new in ((norm.running_mean, mean), (norm.running_var, var)):
             assert statistic is not None
             statistic.lerp_(new, share)

@@ -8,13 +8,15 @@ import torch
 from torch import nn
 
 import autotransfer as at
+from autotransfer.adaptation.fitted import MOST, Fitted, Person
+from autotransfer.adaptation.statistics import statistics
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import TrialArray
+from autotransfer.encoder.network import Network
 from autotransfer.errors import ChannelMismatchError, NonFiniteDataError, SettingError
-from autotransfer.training.adapt import MOST, adapted
-from autotransfer.training.network import Network
 
 DATA = at.make_subjects(n_subjects=4, n_trials=30, n_times=64, random_state=0)
+ABOUT = {"n_trials": 20, "n_labels": 0, "method": "statistics"}
 OPTIONS = {"max_epochs": 3, "random_state": 0, "device": "cpu", "verbose": False}
 
 
@@ -60,7 +62,7 @@ def test_the_model_itself_stays(clf):
     changed = {name for name in now if not torch.equal(now[name], before[name])}
     assert changed == {n for n in before if n.endswith(("running_mean", "running_var"))}
     assert "adapted" not in clf.provenance_
-    assert made.provenance_["adapted"] == {"n_trials": 20}
+    assert made.provenance_["adapted"] == ABOUT
 
 
 def test_a_prior_mixes_the_first_statistics(clf):
@@ -80,7 +82,7 @@ def test_it_is_saved_and_loaded(clf, tmp_path):
     made.save(tmp_path / "model")
     again = at.CensoredClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(DATA.X), made.predict_proba(DATA.X))
-    assert again.provenance_["adapted"] == {"n_trials": 20}
+    assert again.provenance_["adapted"] == ABOUT
 
 
 def test_of_many_trials_some_are_looked_at_and_all_are_counted():
@@ -89,7 +91,8 @@ def test_of_many_trials_some_are_looked_at_and_all_are_counted():
     encoder.n_latent = 3 * 8
     X = np.random.default_rng(0).normal(size=(4 * MOST, 3, 8)).astype(np.float32)
     X[1::2] += 10  # alternating: every fourth trial alone would be one half of them
-    made = adapted(Network(encoder, 2), Normaliser("none"), TrialArray(X), 4 * MOST)
+    fitted = Fitted(Network(encoder, 2), Normaliser("none"))
+    made = statistics(fitted, Person.of(TrialArray(X)), prior=4 * MOST).network
     mean = made.encoder[0].running_mean
     np.testing.assert_allclose(mean, 0.5 * X.mean((0, 2)), atol=0.2)
     torch.testing.assert_close(encoder[0].running_mean, torch.zeros(3))

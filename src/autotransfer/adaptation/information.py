@@ -1,0 +1,80 @@
+"""Information maximisation: predictions made certain, and as varied as they were before."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import torch
+
+from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.adaptation.shares import SMALLEST, class_shares, entropy
+
+STEPS, RATE, BATCH = 40, 1e-3, 64
+LEAST = 32
+"""Trials below which it does more harm than good (docs/adapting.md)."""
+
+
+def information(
+    fitted: Fitted,
+    person: Person,
+    *,
+    steps: int = STEPS,
+    learning_rate: float = RATE,
+    diversity: float = 1.0,
+    equal: float = 0.5,
+) -> Fitted:
+    r"""Move the encoder's weights so that predictions are certain and spread as expected.
+
+    With probabilities p_i of trial i, their mean p and estimated class shares q, a few steps of
+    Adam lower
+
+        mean_i entropy(p_i) + diversity * KL(p || q).
+
+    The classifier's head stays, and so do the statistics of norms: latents move to where the head
+    tells classes apart. The shares q stand between equal ones and those that are estimated from the
+    predictions before the first step (`class_shares`): people do not give every class equally
+    often, but a class that was taken for another should come back.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Trained; not changed.
+    person : Person
+        All trials are used, and no label.
+    steps : int
+        Steps of `BATCH` trials.
+    learning_rate : float
+        Adam's.
+    diversity : float
+        Weight of the second term.
+    equal : float
+        Weight of equal shares beside the estimated ones in q.
+
+    References
+    ----------
+    Liang, Hu & Feng (2020), Do we really need to access the source data? Source hypothesis transfer
+    for unsupervised domain adaptation. ICML 37 (SHOT). Li et al. (2024), T-TIME: test-time
+    information maximization ensemble for plug-and-play BCIs. IEEE TBME 71, 423-432.
+    """
+    shares = class_shares(fitted.probabilities(person.trials)).float()
+    shares = equal / len(shares) + (1 - equal) * shares
+    network = deepcopy(fitted.network).eval()
+    signals = fitted.signals(person.trials)
+    shares = shares.to(signals.device)
+    network.head.requires_grad_(False)
+    weights = [one for one in network.encoder.parameters() if one.requires_grad]
+    optimiser = torch.optim.Adam(weights, lr=learning_rate)
+    # Seeded: the same trials give the same model.
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(steps):
+        drawn = torch.randperm(len(signals), generator=generator)[:BATCH]
+        probabilities = network(signals[drawn])[1].softmax(1)
+        mean = probabilities.mean(0)
+        spread = (mean * (mean.clamp_min(SMALLEST) / shares).log()).sum()
+        loss = entropy(probabilities).mean() + diversity * spread
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    optimiser.zero_grad()
+    network.requires_grad_(True)
+    return fitted.with_network(network)

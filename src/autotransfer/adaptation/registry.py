@@ -1,0 +1,115 @@
+"""Methods of adaptation by name, and which one an amount of trials asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from autotransfer.adaptation import information as information_module
+from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.adaptation.guard import refused
+from autotransfer.adaptation.head import head
+from autotransfer.adaptation.information import information
+from autotransfer.adaptation.ring import ring
+from autotransfer.adaptation.statistics import PRIOR, adaptable, statistics
+from autotransfer.adaptation.tuning import tuning
+from autotransfer.errors import SettingError
+from autotransfer.registry import lookup
+
+LEVELS = {
+    "nothing": "no trial of the new person",
+    "recording": "unlabelled trials of the new person, all at once",
+    "stream": "unlabelled trials of the new person, one by one, each predicted before it is used",
+    "labels": "labelled trials of the new person, and unlabelled ones if there are any",
+}
+"""What is known of a new person, by one word each."""
+
+AUTO, NONE = "auto", "none"
+"""Names of no method: what there is decides; the network stays as it is."""
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """A method of adaptation.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(fitted, person)`` gives another `Fitted`; see `statistics`.
+    level : {"recording", "labels"}
+        What it needs of the new person.
+    words : str
+        What it does, in a line.
+    prior : bool
+        Whether it takes `prior`, how many trials the statistics of training count for.
+    """
+
+    function: Callable[..., Fitted]
+    level: str
+    words: str
+    prior: bool = False
+
+
+ADAPTATIONS = {
+    "statistics": Adaptation(
+        statistics, "recording", "batch-norm statistics of the person's trials", prior=True
+    ),
+    "information": Adaptation(
+        information, "recording", "a few steps that make predictions certain and varied"
+    ),
+    "ring": Adaptation(
+        ring, "recording", "electrodes of an armband turned to where they tell most", prior=True
+    ),
+    "head": Adaptation(head, "labels", "the last layer refitted, near the trained one"),
+    "tuning": Adaptation(tuning, "labels", "the whole network trained for a few more steps"),
+}
+"""Methods of adaptation by name; several in a row are written "statistics+information"."""
+
+
+def adapt(fitted: Fitted, person: Person, method: str, prior: int = PRIOR) -> Fitted:
+    """Adapt a network to a person by one method, or by several in a row.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Trained; not changed.
+    person : Person
+        What there is of them.
+    method : str
+        What `chosen` gave: names in `ADAPTATIONS` joined by "+", or "none".
+    prior : int
+        Trials that the statistics of training count for.
+    """
+    for name in method.split("+") if method != NONE else ():
+        one = ADAPTATIONS[name]
+        options = {"prior": prior} if one.prior else {}
+        fitted = one.function(fitted, person, **options)
+    return fitted
+
+
+def chosen(fitted: Fitted, person: Person, method: str) -> str:
+    """Say by which methods a person is adapted to.
+
+    "auto" goes by the amount of trials, and by nothing without labels where these seem to be of
+    too few classes (`autotransfer.adaptation.guard`).
+    """
+    if method == AUTO:
+        names = [] if person.labelled is None else ["head"]
+        if not adaptable(fitted.network):
+            return "+".join(names) or "statistics"  # which says what is missing
+        if not refused(fitted, person):
+            enough = person.n_trials >= information_module.LEAST
+            names = ["statistics", *(["information"] if enough else []), *names]
+        return "+".join(names) or NONE
+    names = method.split("+") if isinstance(method, str) else [method]
+    otherwise = 'several in a row, such as "statistics+information", or "auto"'
+    found = [lookup("method of adaptation", name, ADAPTATIONS, otherwise) for name in names]
+    if len(set(names)) < len(names):
+        raise SettingError(f"method={method!r} names a method twice. Name each of them once.")
+    needing = [n for n, one in zip(names, found, strict=True) if one.level == "labels"]
+    if needing and person.labelled is None:
+        raise SettingError(
+            f"The method {needing[0]!r} needs labels of the new person's trials: adapt(X, y). "
+            "Without labels use 'statistics' or 'statistics+information'."
+        )
+    return method

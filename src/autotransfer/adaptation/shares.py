@@ -1,0 +1,79 @@
+"""How often each class comes: estimated from predictions, and what predictions tell."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+SMALLEST = 1e-12
+"""Probability below which the logarithm is not followed."""
+
+
+def class_shares(probabilities: Tensor, *, prior: float = 1.0, steps: int = 50) -> Tensor:
+    r"""Estimate how often each class comes, from predictions made for equal shares.
+
+    The posterior mode of the shares q under a Dirichlet prior, found by expectation maximisation:
+
+        r_ic = q_c p_ic / sum_k q_k p_ik,     q_c = (prior + sum_i r_ic) / (n_classes prior + n)
+
+    Parameters
+    ----------
+    probabilities : Tensor of shape (n_trials, n_classes)
+        Of a classifier trained with equally weighted classes.
+    prior : float
+        Trials of each class that are believed to have been seen besides.
+    steps : int
+        Rounds.
+
+    Returns
+    -------
+    Tensor of shape (n_classes,)
+
+    References
+    ----------
+    Saerens, Latinne & Decaestecker (2002), Adjusting the outputs of a classifier to new a priori
+    probabilities. Neural Computation 14, 21-41.
+
+    Examples
+    --------
+    >>> sure = torch.tensor([[1.0, 0.0]] * 7 + [[0.0, 1.0]])
+    >>> class_shares(sure)
+    tensor([0.8000, 0.2000])
+    """
+    n, classes = probabilities.shape
+    shares = probabilities.new_full((classes,), 1 / classes)
+    for _ in range(steps):
+        weighed = probabilities * shares
+        weighed = weighed / weighed.sum(1, keepdim=True).clamp_min(SMALLEST)
+        shares = (prior + weighed.sum(0)) / (classes * prior + n)
+    return shares
+
+
+def entropy(probabilities: Tensor) -> Tensor:
+    """Entropy in nats over the last axis."""
+    return -(probabilities * probabilities.clamp_min(SMALLEST).log()).sum(-1)
+
+
+def effective_classes(shares: Tensor) -> float:
+    """Tell of how many classes shares are: all of them if equal, 1 if there is one class only.
+
+    Examples
+    --------
+    >>> effective_classes(torch.tensor([0.5, 0.5, 0.0]))
+    2.0
+    """
+    return float(entropy(shares).exp())
+
+
+def mutual_information(probabilities: Tensor) -> Tensor:
+    """Measure in nats what predictions tell: entropy of their mean less mean of their entropies.
+
+    Parameters
+    ----------
+    probabilities : Tensor of shape (n_trials, n_classes)
+
+    References
+    ----------
+    Bridle, Heading & MacKay (1991), Unsupervised classifiers, mutual information and 'phantom
+    targets'. NIPS 4.
+    """
+    return entropy(probabilities.mean(0)) - entropy(probabilities).mean()

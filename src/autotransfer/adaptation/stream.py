@@ -1,0 +1,241 @@
+"""Level stream: trials come one by one, each is predicted and then used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from autotransfer.adaptation.fitted import Fitted
+from autotransfer.adaptation.guard import enough_classes
+from autotransfer.adaptation.shares import SMALLEST, class_shares, entropy
+from autotransfer.adaptation.statistics import PRIOR, batch_norms, written_out
+from autotransfer.data.trials import Array
+from autotransfer.encoder.network import Network
+from autotransfer.errors import SettingError
+
+HORIZON = 512
+"""Trials that count: older ones are forgotten, so that statistics follow a slow drift."""
+
+MEMORY, EVERY, RATE = 32, 4, 1e-3
+"""Trials that are remembered; every so many trials comes a step of information maximisation."""
+
+FIRST = 16
+"""Trials before the first such step."""
+
+PATIENCE = 16
+"""Trials over which a rise of the entropy is looked for."""
+
+RISE = 0.5
+"""Rise of the mean entropy, as a share of its largest value, after which all is begun anew."""
+
+
+class Stream:
+    """A network that goes along with one person, trial by trial.
+
+    For each trial, in this order: it is predicted; the statistics of every batch norm move to
+    include it, as if the statistics of training counted for `prior` trials; every `EVERY` trials
+    one step of information maximisation is made on the last `MEMORY` trials. Both wait until the
+    trials seem to be of enough classes (`autotransfer.adaptation.guard`). Nothing looks ahead. When
+    predictions become much less certain than they were (somebody else, or the electrodes have
+    moved), it begins anew with the trained network.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Trained; not changed.
+    prior : int
+        Trials that the statistics of training count for.
+
+    Attributes
+    ----------
+    n_trials : int
+        Trials seen since the last beginning.
+    n_resets : int
+        How often it began anew by itself.
+    """
+
+    def __init__(self, fitted: Fitted, prior: int = PRIOR) -> None:
+        self.origin, self.prior = fitted, prior
+        self.n_resets = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew with the trained network."""
+        self.n_trials = 0
+        network = deepcopy(self.origin.network).eval()
+        network.head.requires_grad_(False)
+        self.fitted = self.origin.with_network(network)
+        self._layers = _sharing(network.encoder, written_out(network))
+        self._norms = batch_norms(self._layers)
+        self._seen: list[tuple[Tensor, Tensor]] = []
+        for norm in self._norms:
+            norm.register_forward_pre_hook(self._see)
+        # Means and mean squares: those add up over trials, variances do not.
+        self._sums = [_sums(norm) for norm in self._norms]
+        self._memory: list[Tensor] = []
+        self._told: list[Tensor] = []  # probabilities of the same trials, when they were predicted
+        self._entropies: list[float] = []
+        self._enough = False
+        self._least = float("inf")
+        weights = [one for one in network.encoder.parameters() if one.requires_grad]
+        self._optimiser = torch.optim.Adam(weights, lr=RATE)
+
+    def _see(self, norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
+        (x,) = inputs
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        self._seen.append((x.mean(axes), x.square().mean(axes)))
+
+    def predict(self, trial: Array) -> Array:
+        """Predict one trial (C, T), then use it: probabilities (n_classes,), in float64."""
+        x = self.fitted.signals(trial[None])
+        self._seen.clear()
+        with torch.no_grad():
+            logits = self.fitted.network.head(self._layers(x).flatten(1))
+        if not torch.isfinite(logits).all():
+            raise SettingError(
+                "The network has no finite answer for this trial: its values are not finite or too "
+                "large. Check the unit of the signals. The trial was not used."
+            )
+        probabilities = logits.double().softmax(1)[0]
+        self._use(x, probabilities)
+        answer: Array = probabilities.cpu().numpy()
+        return answer
+
+    def _use(self, x: Tensor, probabilities: Tensor) -> None:
+        self.n_trials += 1
+        share = 1 / min(self.prior + self.n_trials, max(HORIZON, self.prior + 1))
+        for sums, seen in zip(self._sums, self._seen, strict=True):
+            for total, new in zip(sums, seen, strict=True):
+                total.lerp_(new.double(), share)
+        self._memory = [*self._memory, x][-MEMORY:]
+        self._told = [*self._told, probabilities][-HORIZON:]
+        if self._lost(float(entropy(probabilities))):
+            self.n_resets += 1
+            self.reset()
+        elif self._guarded():
+            for norm, sums in zip(self._norms, self._sums, strict=True):
+                _set(norm, sums)
+            if self.n_trials >= FIRST and self.n_trials % EVERY == 0:
+                self._step()
+
+    def _guarded(self) -> bool:
+        """Whether trials so far seem to be of enough classes; asked now and then, for speed."""
+        if self.n_trials % EVERY == 0:
+            self._enough = enough_classes(torch.stack(self._told))
+        return self._enough
+
+    def _lost(self, value: float) -> bool:
+        """Whether predictions have become much less certain than they were."""
+        self._entropies = [*self._entropies, value][-PATIENCE:]
+        if len(self._entropies) < PATIENCE:
+            return False
+        now = sum(self._entropies) / PATIENCE
+        self._least = min(self._least, now)
+        largest = float(torch.tensor(float(self.fitted.network.head.out_features)).log())
+        return now > self._least + RISE * largest
+
+    def _step(self) -> None:
+        """Make one step of information maximisation on the trials remembered."""
+        shares = class_shares(torch.stack(self._told)).float()
+        shares = 0.5 / len(shares) + 0.5 * shares  # as in information
+        probabilities = self.fitted.network(torch.cat(self._memory))[1].softmax(1)
+        mean = probabilities.mean(0)
+        spread = (mean * (mean.clamp_min(SMALLEST) / shares.to(mean.device)).log()).sum()
+        loss = entropy(probabilities).mean() + spread
+        self._optimiser.zero_grad()
+        loss.backward()
+        self._optimiser.step()
+
+    def state(self) -> dict[str, Tensor]:
+        """Give all that it goes on from, by name; the last trials are among it."""
+        weights = self.fitted.network.state_dict()
+        state = {f"network.{name}": value.clone() for name, value in weights.items()}
+        origin = self.origin.network.state_dict()
+        state |= {f"origin.{name}": value.clone() for name, value in origin.items()}
+        counts = [self.n_trials, self.n_resets, self.prior, int(self._enough)]
+        state["counts"] = torch.tensor(counts, dtype=torch.int64)
+        state["entropies"] = torch.tensor([self._least, *self._entropies], dtype=torch.float64)
+        state["told"] = torch.stack(self._told) if self._told else torch.zeros(0)
+        state["memory"] = torch.cat(self._memory) if self._memory else torch.zeros(0)
+        for number, (mean, square) in enumerate(self._sums):
+            state[f"sums.{number}"] = torch.stack([mean, square])
+        for number, moment in self._optimiser.state_dict()["state"].items():
+            state |= {f"optimiser.{number}.{name}": value for name, value in moment.items()}
+        return state
+
+    def snapshot(self) -> Network:
+        """Copy the network as it is now."""
+        network = deepcopy(self.origin.network)
+        network.load_state_dict(self.fitted.network.state_dict())
+        return network.eval()
+
+    @classmethod
+    def resumed(cls, fitted: Fitted, state: Mapping[str, Tensor]) -> Stream:
+        """Go on from what `state` gave.
+
+        Parameters
+        ----------
+        fitted : Fitted
+            A network of the same shape.
+        state : mapping
+            Numbers by name; those that begin with "origin." are the weights it began with.
+        """
+        try:
+            origin = deepcopy(fitted.network)
+            origin.load_state_dict(_part(state, "origin."))
+            stream = cls(fitted.with_network(origin))
+            stream._restore(state)
+        except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
+            raise SettingError(
+                f"The saved stream does not fit this model ({type(error).__name__}). Save it "
+                "again, or begin a new one."
+            ) from error
+        return stream
+
+    def _restore(self, state: Mapping[str, Tensor]) -> None:
+        self.fitted.network.load_state_dict(_part(state, "network."))
+        self.n_trials, self.n_resets, self.prior, enough = (int(n) for n in state["counts"])
+        self._enough = bool(enough)
+        self._least, *self._entropies = state["entropies"].tolist()
+        self._told = list(state["told"]) if state["told"].numel() else []
+        self._memory = [one[None] for one in state["memory"]] if state["memory"].numel() else []
+        pairs = [state[f"sums.{i}"].clone() for i in range(len(self._norms))]
+        self._sums = [(mean, square) for mean, square in pairs]
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _part(state, "optimiser.").items():
+            number, what = name.split(".")
+            moments.setdefault(int(number), {})[what] = value.clone()
+        document: dict[str, Any] = self._optimiser.state_dict()
+        self._optimiser.load_state_dict({**document, "state": moments})
+
+
+def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+def _sharing(encoder: nn.Module, layers: nn.Module) -> nn.Module:
+    """Let layers that were written out have the encoder's own weights and statistics."""
+    if layers is not encoder:
+        for name, own in encoder.named_children():
+            setattr(layers, name, own)
+    return layers
+
+
+def _sums(norm: _BatchNorm) -> tuple[Tensor, Tensor]:
+    mean, var = norm.running_mean, norm.running_var
+    assert mean is not None
+    assert var is not None
+    return mean.double(), var.double() + mean.double().square()
+
+
+def _set(norm: _BatchNorm, sums: tuple[Tensor, Tensor]) -> None:
+    mean, square = sums
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    norm.running_mean.copy_(mean)
+    norm.running_var.copy_((square - mean.square()).clamp_min(0.0))

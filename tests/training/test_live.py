@@ -1,0 +1,177 @@
+"""Level stream: a model that goes along with one person, trial by trial."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+import autotransfer as at
+from autotransfer.adaptation import stream
+from autotransfer.adaptation.fitted import Fitted
+from autotransfer.errors import ChannelMismatchError, ModelFolderError, NonFiniteDataError
+
+DATA = at.make_subjects(
+    n_subjects=5, n_trials=80, n_channels=4, n_times=64, n_classes=3, random_state=0
+)
+KNOWN, NEW = DATA.select(subjects=[0, 1, 2, 3]), DATA.select(subjects=[4])
+X = np.asarray(NEW.X)
+OPTIONS = {"max_epochs": 20, "device": "cpu", "verbose": False, "validation": None}
+
+
+@pytest.fixture(scope="module")
+def clf():
+    return at.CensoredClassifier(**OPTIONS, random_state=0).fit(KNOWN)
+
+
+@pytest.fixture(scope="module")
+def pair(clf):
+    return at.Ensemble([clf, at.CensoredClassifier(**OPTIONS, random_state=1).fit(KNOWN)])
+
+
+@pytest.fixture(params=["clf", "pair"])
+def model(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_the_first_trial_is_predicted_as_without_a_stream(model):
+    np.testing.assert_allclose(
+        model.live().predict_proba(X[0]), model.predict_proba(X[:1])[0], atol=1e-6
+    )
+
+
+def test_it_learns_and_the_model_stays(model):
+    before = model.predict_proba(X)
+    live = model.live()
+    told = live.predict_proba(X)
+    assert np.abs(told[-20:] - before[-20:]).max() > 0.01
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert live.n_trials == len(X)
+
+
+def test_nothing_looks_ahead(model):
+    future = np.random.default_rng(0).permutation(np.arange(50, 80))
+    one = model.live().predict_proba(X)
+    other = model.live().predict_proba(np.concatenate([X[:50], 9 * X[future]]))
+    np.testing.assert_array_equal(one[:50], other[:50])
+    assert not np.array_equal(one[50:], other[50:])
+
+
+def test_one_by_one_is_the_same_as_in_blocks(model):
+    one, block = model.live(), model.live()
+    singly = np.array([one.predict_proba(x) for x in X])
+    blocks = [block.predict_proba(X[a:b]) for a, b in ((0, 1), (1, 30), (30, 80))]
+    np.testing.assert_array_equal(singly, np.concatenate(blocks))
+    assert one.predict(X[0]).shape == ()
+    assert one.predict(X[:3]).shape == (3,)
+
+
+def test_a_saved_state_goes_on_to_the_same_bits(model, tmp_path):
+    live = model.live()
+    live.predict(X[:45])
+    live.save(tmp_path / "live")
+    expected = live.predict_proba(X[45:])
+    again = at.load_model(tmp_path / "live")
+    going = again.live()
+    assert going.n_trials == 45
+    np.testing.assert_array_equal(going.predict_proba(X[45:]), expected)
+    # and so does its beginning
+    going.reset()
+    np.testing.assert_array_equal(going.predict_proba(X), model.live().predict_proba(X))
+
+
+def test_the_model_of_now_is_a_model_like_any_other(model, tmp_path):
+    live = model.live()
+    live.predict(X[:45])
+    live.save(tmp_path / "live")
+    now = live.model()
+    told = now.predict_proba(X)
+    live.predict(X[45:])
+    np.testing.assert_array_equal(now.predict_proba(X), told)
+    loaded = at.load_model(tmp_path / "live")
+    np.testing.assert_array_equal(loaded.predict_proba(X), told)
+    about = {"n_trials": 45, "n_labels": 0, "method": "stream"}
+    assert now.members[0].provenance_["adapted"] == about
+    now.save(tmp_path / "now")
+    names = {path.name for path in (tmp_path / "now").rglob("*")}
+    assert "stream.safetensors" not in names  # no signals
+    assert "stream.safetensors" in {path.name for path in (tmp_path / "live").rglob("*")}
+
+
+def test_a_stream_that_was_changed_is_refused(clf, tmp_path):
+    live = clf.live()
+    live.predict(X[:20])
+    live.save(tmp_path / "live")
+    file = tmp_path / "live" / "stream.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(ModelFolderError, match="damaged or changed"):
+        at.load_model(tmp_path / "live")
+
+
+def test_statistics_are_the_running_mean_and_variance(clf, monkeypatch):
+    """Of the first norm, whose input nothing that is learned changes, in a literal loop."""
+    monkeypatch.setattr(stream, "enough_classes", lambda told: True)
+    few = stream.FIRST - 1  # before the first step of the weights
+    going = stream.Stream(Fitted(clf.network_, clf.normaliser_), prior=10)
+    for x in X[:few]:
+        going.predict(x)
+    layers = clf.network_.encoder.literal()
+    norm = clf.network_.encoder.bnorm_temporal
+    with torch.no_grad():
+        h = layers.conv_temporal(layers.add_plane(torch.from_numpy(clf.normaliser_.transform(X))))
+    each = [(h[i].mean((1, 2)), h[i].square().mean((1, 2))) for i in range(few)]
+    mean = 10 * norm.running_mean + sum(m for m, _ in each)
+    square = 10 * (norm.running_var + norm.running_mean**2) + sum(s for _, s in each)
+    mean, square = mean / (10 + few), square / (10 + few)
+    found = going.fitted.network.encoder.bnorm_temporal
+    torch.testing.assert_close(found.running_mean, mean, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.running_var, square - mean**2, atol=1e-5, rtol=1e-4)
+
+
+def test_it_begins_anew_when_it_is_lost(clf, monkeypatch):
+    monkeypatch.setattr(stream, "RISE", -1.0)  # every prediction is too uncertain
+    live = clf.live()
+    live.predict(X[: stream.PATIENCE - 1])
+    assert live.n_resets == 0
+    live.predict(X[stream.PATIENCE])
+    assert (live.n_resets, live.n_trials) == (1, 0)
+    np.testing.assert_allclose(live.predict_proba(X[0]), clf.predict_proba(X[:1])[0], atol=1e-6)
+
+
+def test_trials_of_one_class_change_nothing(clf):
+    sure = X[(clf.predict_proba(X)[:, 1] > 0.8)]
+    assert len(sure) > 10
+    live = clf.live()
+    live.predict(np.concatenate([sure] * 3))
+    np.testing.assert_allclose(live.model().predict_proba(X), clf.predict_proba(X), atol=1e-6)
+
+
+def test_one_trial_again_and_again_does_no_harm(clf):
+    live = clf.live()
+    live.predict(np.repeat(X[:1], 60, 0))
+    assert live.model().score(NEW) >= clf.score(NEW) - 0.1
+
+
+def test_a_bad_trial_is_refused_and_not_used(clf):
+    one, other = clf.live(), clf.live()
+    bad = X[:4].copy()
+    bad[2, 0, 0] = np.nan
+    with pytest.raises(NonFiniteDataError):
+        one.predict(bad)
+    with pytest.raises(ChannelMismatchError):
+        one.predict(X[:2, :3])
+    np.testing.assert_array_equal(one.predict_proba(X[:9]), other.predict_proba(X[:9]))
+
+
+def test_threads_are_served_one_at_a_time(clf):
+    live = clf.live()
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(live.predict_proba, X))
+    assert live.n_trials == len(X)
+    assert np.allclose(np.sum(told, axis=1), 1)
+    state = live.model().network_.state_dict()
+    assert all(torch.isfinite(value).all() for value in state.values())
