@@ -22,7 +22,8 @@ def head(fitted: Fitted, person: Person, *, strength: float = STRENGTH) -> Fitte
     With latents z_i scaled to unit mean square s, class weights w_i that make the classes given
     count equally, and the trained weights W_0 and biases b_0, the head is the one minimum of
 
-        sum_i w_i cross_entropy(W z_i + b, y_i) + strength / 2 * (s^2 norm(W - W_0)^2 + norm(b - b_0)^2),
+        sum_i w_i cross_entropy(W z_i + b, y_i)
+        + strength / 2 * (s^2 norm(W - W_0)^2 + norm(b - b_0)^2),
 
     where the cross entropy is over the classes of which there are labelled trials: nothing is
     learned about others, and from labels of one class nothing at all.
