@@ -1,4 +1,4 @@
-"""Time from one trial to its label, on one thread: `predict`, and the exported ONNX graph.
+"""Time from one trial to its label, on one thread: `predict`, `live`, and the exported ONNX graph.
 
 What a person who waits for the answer feels: median and 99th percentile of the clock, one trial
 per call, with the checks and the normalisation that every call makes. The ways take turns in one
@@ -26,14 +26,15 @@ from benchmarks.common import report
 
 SHAPES = ((8, 52), (8, 200), (16, 128), (56, 260), (61, 128))
 GOAL_SHAPE, GOAL_MS = (16, 128), 10.0
+LIVE_SHAPE, LIVE_MS, LIVE_99_MS = (8, 200), 3.0, 15.0
 
 
 def trained(n_channels: int, n_times: int) -> tuple[at.CensoredClassifier, Any]:
-    """Train a little: how well does not matter here."""
+    """Train a little: how well does not matter, as long as `live` has something to go by."""
     data = at.make_subjects(
         n_subjects=4, n_trials=16, n_channels=n_channels, n_times=n_times, random_state=0
     )
-    clf = at.CensoredClassifier("mmd", max_epochs=2, random_state=0, device="cpu", verbose=False)
+    clf = at.CensoredClassifier("mmd", max_epochs=10, random_state=0, device="cpu", verbose=False)
     return clf.fit(data.X, data.y, subject=data.subject), data.X
 
 
@@ -62,6 +63,12 @@ def take_turns(ways: dict[str, Callable[[Any], Any]], X: Any, calls: int) -> dic
     return seconds
 
 
+def _differ(one: Any, other: Any) -> bool:
+    """Whether the weights of two models differ: `live` waits until it has seen enough classes."""
+    weights = (model.network_.encoder.conv_temporal.weight for model in (one, other))
+    return not torch.equal(*weights)
+
+
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--calls", type=int, default=500)
@@ -73,10 +80,12 @@ def main() -> None:
         clf, X = trained(*shape)
         with tempfile.TemporaryDirectory() as there:
             run = session(clf, Path(there))
+        live = clf.live()
         gap = np.abs(answer(run, X)[0] - clf.predict_proba(X)).max()
         ways: dict[str, Callable[[Any], Any]] = {
             "predict": clf.predict,
             "onnx": partial(answer, run),
+            "live": live.predict,
         }
         found = take_turns(ways, X, args.calls)
         row: dict[str, Any] = {"channels x times": f"{shape[0]} x {shape[1]}"}
@@ -84,9 +93,21 @@ def main() -> None:
             row[f"{name} ms"] = 1e3 * float(np.median(seconds))
             row[f"{name} 99 % ms"] = 1e3 * float(np.quantile(seconds, 0.99))
         row["largest difference of probabilities"] = f"{gap:.1e}"
+        row["live has learned"] = "yes" if _differ(live.model(), clf) else "no"
         rows.append(row)
+        if shape == LIVE_SHAPE:
+            words = f"{shape[0]} x {shape[1]}: "
+            goals += [
+                report.Goal(words + "median ms of live", row["live ms"], LIVE_MS, at_least=False),
+                report.Goal(
+                    words + "99th percentile ms of live",
+                    row["live 99 % ms"],
+                    LIVE_99_MS,
+                    at_least=False,
+                ),
+            ]
         if shape == GOAL_SHAPE:
-            for name in found:
+            for name in ("predict", "onnx"):
                 goal = f"{shape[0]} x {shape[1]}: median ms of {name}"
                 goals.append(report.Goal(goal, row[f"{name} ms"], GOAL_MS, at_least=False))
     report.finish(args, "From one trial to its label, one thread", rows, goals, calls=args.calls)

@@ -178,7 +178,7 @@ def test_adaptation_is_judged_on_other_trials():
         def __init__(self, known=()):
             self.known = {x.tobytes(): x[0, 0] for x in known}
 
-        def adapt(self, X, prior=0):
+        def adapt(self, X, method, prior):
             return Rote(X)
 
         def predict(self, X):

@@ -19,6 +19,7 @@ DATA = at.make_subjects(
 KNOWN, NEW = DATA.select(subjects=[0, 1, 2, 3]), DATA.select(subjects=[4])
 X = np.asarray(NEW.X)
 OPTIONS = {"max_epochs": 20, "device": "cpu", "verbose": False, "validation": None}
+OPTIONS["encoder_options"] = {"F1": 4, "kernel_length": 16}  # small, for speed
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import torch
 from torch import Tensor
 
 SMALLEST = 1e-12
@@ -35,17 +37,20 @@ def class_shares(probabilities: Tensor, *, prior: float = 1.0, steps: int = 50) 
 
     Examples
     --------
+    >>> import torch
     >>> sure = torch.tensor([[1.0, 0.0]] * 7 + [[0.0, 1.0]])
     >>> class_shares(sure)
     tensor([0.8000, 0.2000])
     """
-    n, classes = probabilities.shape
-    shares = probabilities.new_full((classes,), 1 / classes)
+    # In numpy: of a few hundred trials a round takes a third of torch's time.
+    p = probabilities.detach().cpu().double().numpy()
+    n, classes = p.shape
+    shares = np.full(classes, 1 / classes)
     for _ in range(steps):
-        weighed = probabilities * shares
-        weighed = weighed / weighed.sum(1, keepdim=True).clamp_min(SMALLEST)
-        shares = (prior + weighed.sum(0)) / (classes * prior + n)
-    return shares
+        # The sum over trials of the posterior shares is a product with the inverse evidence.
+        evidence = np.maximum(p @ shares, SMALLEST)
+        shares = (prior + shares * ((1 / evidence) @ p)) / (classes * prior + n)
+    return torch.from_numpy(shares).to(probabilities)
 
 
 def entropy(probabilities: Tensor) -> Tensor:
@@ -58,6 +63,7 @@ def effective_classes(shares: Tensor) -> float:
 
     Examples
     --------
+    >>> import torch
     >>> effective_classes(torch.tensor([0.5, 0.5, 0.0]))
     2.0
     """

@@ -21,8 +21,12 @@ from autotransfer.errors import SettingError
 HORIZON = 512
 """Trials that count: older ones are forgotten, so that statistics follow a slow drift."""
 
-MEMORY, EVERY, RATE = 32, 4, 1e-3
-"""Trials that are remembered; every so many trials comes a step of information maximisation."""
+MEMORY, FRESH, EVERY, RATE = 32, 8, 4, 1e-3
+"""Trials that are remembered; of them, those that a step of information maximisation looks at;
+trials between such steps; their learning rate."""
+
+AGAIN = 128
+"""Trials after which it is asked anew whether enough classes are there, once they were."""
 
 FIRST = 16
 """Trials before the first such step."""
@@ -39,10 +43,10 @@ class Stream:
 
     For each trial, in this order: it is predicted; the statistics of every batch norm move to
     include it, as if the statistics of training counted for `prior` trials; every `EVERY` trials
-    one step of information maximisation is made on the last `MEMORY` trials. Both wait until the
-    trials seem to be of enough classes (`autotransfer.adaptation.guard`). Nothing looks ahead. When
-    predictions become much less certain than they were (somebody else, or the electrodes have
-    moved), it begins anew with the trained network.
+    one step of information maximisation is made on `FRESH` of the last `MEMORY` trials. Both wait
+    until the trials seem to be of enough classes (`autotransfer.adaptation.guard`). Nothing looks
+    ahead. When predictions become much less certain than they were (somebody else, or the
+    electrodes have moved), it begins anew with the trained network.
 
     Parameters
     ----------
@@ -125,7 +129,7 @@ class Stream:
 
     def _guarded(self) -> bool:
         """Whether trials so far seem to be of enough classes; asked now and then, for speed."""
-        if self.n_trials % EVERY == 0:
+        if self.n_trials % (AGAIN if self._enough else EVERY) == 0:
             self._enough = enough_classes(torch.stack(self._told))
         return self._enough
 
@@ -140,13 +144,22 @@ class Stream:
         return now > self._least + RISE * largest
 
     def _step(self) -> None:
-        """Make one step of information maximisation on the trials remembered."""
-        shares = class_shares(torch.stack(self._told)).float()
+        """Make one step of information maximisation on some of the trials remembered.
+
+        On few of them, so that nobody waits long; of the others it is remembered what was
+        predicted, for the spread over classes.
+        """
+        told = torch.stack(self._told)
+        shares = class_shares(told, steps=10).float()
         shares = 0.5 / len(shares) + 0.5 * shares  # as in information
-        probabilities = self.fitted.network(torch.cat(self._memory))[1].softmax(1)
-        mean = probabilities.mean(0)
+        n = len(self._memory)
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(self.n_trials))
+        fresh, others = order[:FRESH].tolist(), order[FRESH:]
+        signals = torch.cat([self._memory[i] for i in fresh])
+        probabilities = self.fitted.network(signals)[1].softmax(1)
+        mean = (probabilities.sum(0) + told[-n:][others].float().sum(0)) / n
         spread = (mean * (mean.clamp_min(SMALLEST) / shares.to(mean.device)).log()).sum()
-        loss = entropy(probabilities).mean() + spread
+        loss = entropy(probabilities).mean() + spread * n / len(fresh)
         self._optimiser.zero_grad()
         loss.backward()
         self._optimiser.step()

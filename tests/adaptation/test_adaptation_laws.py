@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import autotransfer as at
-from autotransfer.adaptation import ADAPTATIONS, LEVELS
+from autotransfer.adaptation import ADAPTATIONS, LEVELS, tuning
 from autotransfer.errors import (
     AdaptationWarning,
     LabelError,
@@ -25,8 +25,14 @@ DATA = at.make_subjects(
 KNOWN, NEW = DATA.select(subjects=[0, 1, 2, 3]), DATA.select(subjects=[4])
 FIRST, LATER = NEW.select(trials=np.arange(40)), NEW.select(trials=np.arange(40, 60))
 OPTIONS = {"max_epochs": 15, "device": "cpu", "verbose": False, "validation": None}
+OPTIONS["encoder_options"] = {"F1": 4, "kernel_length": 16}  # small, for speed
 
 each = pytest.mark.parametrize("method", [*ADAPTATIONS, "statistics+information", "auto"])
+
+
+@pytest.fixture(autouse=True)
+def _shorter(monkeypatch):
+    monkeypatch.setattr(tuning, "STEPS", (0, 4, 8))
 
 
 @pytest.fixture(scope="module")
