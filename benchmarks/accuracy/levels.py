@@ -85,14 +85,18 @@ def cases(ring: bool, quick: bool = False) -> list[Case]:
         nothing = [Case("nothing", tested=tested) for tested in (LATER, SAME)]
         whole = [Case("recording", None, way, SAME) for way in ("statistics", AUTO)]
         return [*nothing, *whole, Case("recording", 4, "statistics"), Case("labels", 1, "head")]
-    ways = (*RECORDING, *(f"ring+{way}" for way in RECORDING if ring), AUTO)
+    many = [n for n in AMOUNTS if n >= 16]
+    turned = [f"ring+{way}" for way in RECORDING if ring]
     return [
         Case("nothing"),
         Case("nothing", tested=SAME),
-        *(Case("recording", n, way) for way in ways for n in (*AMOUNTS, None)),
-        *(Case("recording", None, way, SAME) for way in ways),
+        *(Case("recording", n, "statistics") for n in AMOUNTS),
+        *(Case("recording", n, "statistics+information") for n in many),
+        *(Case("recording", None, way, LATER) for way in (*RECORDING, *turned, AUTO)),
+        *(Case("recording", None, way, SAME) for way in (*RECORDING, *turned, AUTO)),
         Case("stream"),
-        *(Case("labels", n, way) for way in (*WITH_LABELS, AUTO) for n in LABELS),
+        *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
+        Case("labels", 5, AUTO),
     ]
 
 

@@ -17,13 +17,13 @@ from autotransfer.data.trials import Array
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
 
-STEPS = (0, 10, 20, 40, 80)
+STEPS = (0, 10, 20, 40)
 """Lengths among which cross-validation over the labelled trials chooses."""
 
 ALONE = 20
 """Steps where no class has two labelled trials, and nothing can be left out."""
 
-RATE, BATCH, PARTS = 1e-3, 64, 3
+RATE, BATCH, PARTS = 1e-3, 64, 2
 
 
 def tuning(fitted: Fitted, person: Person, *, learning_rate: float = RATE) -> Fitted:
@@ -32,8 +32,8 @@ def tuning(fitted: Fitted, person: Person, *, learning_rate: float = RATE) -> Fi
     The loss is the class-weighted cross entropy over the classes of which there are labelled
     trials: from labels of one class nothing is learned. Norms keep their statistics and nothing is
     dropped out, because a batch of a few trials of one person has no statistics worth having. The
-    labelled trials are cut into at most three parts; the number of steps is that with the least
-    loss on the part left out, 0 among them.
+    labelled trials are cut into two parts; the number of steps is that with the least loss on the
+    part left out, 0 among them.
 
     Parameters
     ----------

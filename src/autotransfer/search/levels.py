@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,7 @@ class _Known:
     codes: Index
     first: Index
     later: Index
+    made: dict[tuple[str, int | None], SignalModel] = field(default_factory=dict)
 
     def score(self, case: Case) -> float | None:
         if case.level == "stream":
@@ -160,8 +161,14 @@ class _Known:
             return self.model.adapt(self.X, method=case.method)
         if not len(self.first) or (case.amount or 0) > len(self.first):
             return None
-        few = self.X.take(self.first[: case.amount])
-        return self.model.adapt(few, method=case.method)
+        return self._recorded(case.method, case.amount)
+
+    def _recorded(self, method: str, amount: int | None) -> SignalModel:
+        """Adapt to trials of the first half, without labels; each case once."""
+        if (method, amount) not in self.made:
+            few = self.X.take(self.first[:amount])
+            self.made[method, amount] = self.model.adapt(few, method=method)
+        return self.made[method, amount]
 
     def _labelled(self, case: Case) -> SignalModel | None:
         assert case.amount is not None
@@ -175,6 +182,10 @@ class _Known:
         rest = self.first[~np.isin(self.first, few)]
         unlabelled = self.X.take(rest) if len(rest) else None
         labels = self.model.classes_[self.codes[few]]
+        before, _, last = case.method.rpartition("+")
+        if before:
+            # What is done without labels is the same whatever trials have labels.
+            return self._recorded(before, None).adapt(self.X.take(few), labels, method=last)
         return self.model.adapt(self.X.take(few), labels, unlabelled=unlabelled, method=case.method)
 
     def _stream(self) -> float | None:
