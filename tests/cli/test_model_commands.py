@@ -294,11 +294,12 @@ def test_adapt_is_what_python_adapts(study, fitted, tmp_path):
     data, clf = at.load(study), at.CensoredClassifier.load(model)
     person = data.select(subjects=[2])
     write_npz(person, tmp_path / "person.npz")
-    done = call("adapt", model, tmp_path / "person.npz", "--out", tmp_path / "person.model")
+    options = ["--out", tmp_path / "person.model", "--method", "statistics"]
+    done = call("adapt", model, tmp_path / "person.npz", *options)
     assert f"Adapted by {person.n_trials} trials" in done.stderr
     assert done.stdout.strip() == str(tmp_path / "person.model")
     made = at.load_model(tmp_path / "person.model")
-    expected = clf.adapt(person)
+    expected = clf.adapt(person, method="statistics")
     np.testing.assert_array_equal(made.predict_proba(data.X), expected.predict_proba(data.X))
 
     few, rest = person.select(trials=np.arange(8)), person.select(trials=np.arange(8, 16))
@@ -311,6 +312,18 @@ def test_adapt_is_what_python_adapts(study, fitted, tmp_path):
     made = at.load_model(tmp_path / "person.model")
     expected = clf.adapt(few, few.y, unlabelled=rest, method="statistics+head")
     np.testing.assert_array_equal(made.predict_proba(data.X), expected.predict_proba(data.X))
+
+
+def test_adapt_says_that_it_did_not(study, fitted, tmp_path):
+    model, _ = fitted
+    data, clf = at.load(study), at.CensoredClassifier.load(model)
+    person = data.select(subjects=[2])
+    write_npz(person.select(trials=np.zeros(20, int)), tmp_path / "one.npz")  # one trial, 20 times
+    done = call("adapt", model, tmp_path / "one.npz", "--out", tmp_path / "own.model")
+    assert "Not adapted by 20 trials" in done.stderr
+    made = at.load_model(tmp_path / "own.model")
+    np.testing.assert_array_equal(made.predict_proba(data.X), clf.predict_proba(data.X))
+    assert "Not adapted to the person of 20 trials" in made.describe()
 
 
 def test_adapt_refuses(study, fitted, tmp_path):

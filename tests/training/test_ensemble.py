@@ -163,8 +163,9 @@ def test_signals_that_do_not_fit(ensemble):
 def test_adapting_changes_no_member(ensemble, members):
     X = 3 * BASE.X[BASE.subject == 1]
     before = [member.predict_proba(BASE.X) for member in members]
-    personal = ensemble.adapt(X, prior=4)
-    wanted = np.mean([member.adapt(X, prior=4).predict_proba(X) for member in members], axis=0)
+    options = {"method": "statistics", "prior": 4}
+    personal = ensemble.adapt(X, **options)
+    wanted = np.mean([one.adapt(X, **options).predict_proba(X) for one in members], axis=0)
     np.testing.assert_allclose(personal.predict_proba(X), wanted, rtol=1e-12)
     assert np.abs(personal.predict_proba(X) - ensemble.predict_proba(X)).max() > 1e-3
     for member, probabilities in zip(members, before, strict=True):

@@ -208,8 +208,12 @@ def adapt_model(
     with working("adapting"):
         personal = model.adapt(recording, y, unlabelled=more, method=method)
     about = personal.members[0].provenance_["adapted"]
+    methods = {one.provenance_["adapted"]["method"] for one in personal.members}
     known = f", {about['n_labels']} of them with labels" if about["n_labels"] else ""
-    say(f"Adapted by {about['n_trials']} trials{known}: {about['method']}.")
+    if methods == {"none"}:
+        say(f"Not adapted by {about['n_trials']} trials: the model is written as it was.")
+    else:
+        say(f"Adapted by {about['n_trials']} trials{known}: {', '.join(sorted(methods))}.")
     print_text(f"{personal.save(out, overwrite=overwrite)}\n")
 
 

@@ -211,7 +211,8 @@ class SignalModel(SignalEstimator):
             warnings.warn(
                 "These trials seem to be of few of the classes, and a model adapted to them would "
                 "see the other classes in them: it was left as it is. Give trials of all "
-                "classes, or labels, or name a method: adapt(X, method='statistics').",
+                "classes, or labels, or name a method: adapt(X, method='statistics'), "
+                "--method statistics.",
                 AdaptationWarning,
                 stacklevel=2,
             )

@@ -137,6 +137,8 @@ def _adapted(about: dict[str, Any]) -> list[str]:
     how = about["adapted"]
     trials, labels = _count(range(how["n_trials"]), "trial"), how.get("n_labels", 0)
     known = f"{labels} of them with labels" if labels else "without labels"
+    if how.get("method") == "none":
+        return [f"Not adapted to the person of {trials}, which seemed to be of few classes."]
     method = f" ({_escaped(how['method'])})" if how.get("method") else ""
     return [f"Adapted to one person by {trials} of theirs, {known}{method}. Not for anybody else."]
 
