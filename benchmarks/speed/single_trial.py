@@ -32,9 +32,9 @@ LIVE_SHAPE, LIVE_MS, LIVE_99_MS = (8, 200), 3.0, 15.0
 def trained(n_channels: int, n_times: int) -> tuple[at.CensoredClassifier, Any]:
     """Train a little: how well does not matter, as long as `live` has something to go by."""
     data = at.make_subjects(
-        n_subjects=4, n_trials=16, n_channels=n_channels, n_times=n_times, random_state=0
+        n_subjects=4, n_trials=40, n_channels=n_channels, n_times=n_times, random_state=0
     )
-    clf = at.CensoredClassifier("mmd", max_epochs=10, random_state=0, device="cpu", verbose=False)
+    clf = at.CensoredClassifier("mmd", max_epochs=20, random_state=0, device="cpu", verbose=False)
     return clf.fit(data.X, data.y, subject=data.subject), data.X
 
 

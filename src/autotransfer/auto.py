@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from autotransfer.adaptation.registry import AUTO
 from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError
 from autotransfer.report import write_report
@@ -38,8 +39,9 @@ from autotransfer.search.settings.trial import digest
 from autotransfer.search.shared import Shared, Starter
 from autotransfer.search.tensorboard import write_tensorboard
 from autotransfer.training import CensoredClassifier
-from autotransfer.training.ensemble import load_model
+from autotransfer.training.ensemble import Ensemble, load_model
 from autotransfer.training.estimator import SignalEstimator
+from autotransfer.training.live import Live
 from autotransfer.training.options import refuse_unknown, versions, warn_doubts
 
 
@@ -370,6 +372,29 @@ class AutoTransfer(SignalEstimator):
         """Balanced accuracy."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X, y, sample_weight)
+
+    def adapt(
+        self, X: Any, y: Any = None, *, unlabelled: Any = None, method: str = AUTO
+    ) -> CensoredClassifier | Ensemble:
+        """Make a model for one new person from some of their trials, with labels or without.
+
+        Parameters
+        ----------
+        X, y, unlabelled, method
+            As for `autotransfer.CensoredClassifier.adapt`.
+
+        Returns
+        -------
+        CensoredClassifier or Ensemble
+            A copy of ``best_estimator_`` for this person.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.adapt(X, y, unlabelled=unlabelled, method=method)
+
+    def live(self) -> Live:
+        """Begin to go along with one new person, trial by trial (level ``stream``)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.live()
 
     def describe(self) -> str:
         """Say in words what the chosen model takes, what it gives, and how it was made."""

@@ -81,6 +81,11 @@ def test_a_run_leaves_ledger_model_and_tables(whole):
     assert auto.transform(DATA.X[:3]).shape[0] == 3
     loaded = at.CensoredClassifier.load(out / "model")
     np.testing.assert_array_equal(loaded.predict_proba(DATA.X), auto.predict_proba(DATA.X))
+    few = DATA.X[DATA.subject == DATA.subject[0]]
+    personal = auto.adapt(few, method="statistics").predict_proba(DATA.X)
+    own = loaded.adapt(few, method="statistics").predict_proba(DATA.X)
+    np.testing.assert_array_equal(personal, own)
+    np.testing.assert_array_equal(auto.live().predict(few), loaded.live().predict(few))
     assert sorted(loaded.training_subjects_) == sorted(map(str, np.unique(DATA.subject)))
 
 
