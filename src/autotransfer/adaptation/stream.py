@@ -21,7 +21,7 @@ from autotransfer.errors import SettingError
 HORIZON = 512
 """Trials that count: older ones are forgotten, so that statistics follow a slow drift."""
 
-MEMORY, FRESH, EVERY, RATE = 32, 6, 4, 1e-3
+MEMORY, FRESH, EVERY, RATE = 32, 8, 4, 1e-3
 """Trials that are remembered; of them, those that a step of information maximisation looks at;
 trials between such steps; their learning rate."""
 
