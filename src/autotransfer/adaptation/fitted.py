@@ -13,6 +13,7 @@ from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import Array, Float32, Index, TrialArray, evenly
 from autotransfer.data.validate import require_finite
 from autotransfer.encoder.network import Network
+from autotransfer.errors import SettingError
 
 MOST = 512
 """Trials that are looked at, evenly over all: more tell little, and all are in memory."""
@@ -92,13 +93,10 @@ class Person:
         """
         if codes is None:
             return cls(_some(X), counted=len(X))
-        few = evenly(len(X), MOST)
-        labelled = X[few]
-        require_finite(labelled, 0)
-        none = labelled[:0]
-        rest = none if unlabelled is None else _some(unlabelled)
+        labelled = _some(X)
+        rest = labelled[:0] if unlabelled is None else _some(unlabelled)
         counted = len(X) + (0 if unlabelled is None else len(unlabelled))
-        return cls(rest, labelled, np.asarray(codes)[few], counted)
+        return cls(rest, labelled, np.asarray(codes)[evenly(len(X), MOST)], counted)
 
     @property
     def trials(self) -> Float32:
@@ -107,6 +105,12 @@ class Person:
             return self.unlabelled
         both: Float32 = np.concatenate([self.labelled, self.unlabelled])
         return both
+
+    def with_labels(self) -> tuple[Float32, Index]:
+        """Give the labelled trials and their class numbers, for methods that need them."""
+        if self.labelled is None or self.codes is None:
+            raise SettingError("This method needs labelled trials of the person: adapt(X, y).")
+        return self.labelled, self.codes
 
     @property
     def n_trials(self) -> int:

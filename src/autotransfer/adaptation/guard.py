@@ -13,9 +13,9 @@ LEAST_SPREAD = 0.64
 LEAST_SHARES = 0.3
 """Least variety of the estimated shares of the classes."""
 
-# Chosen on recordings of five data sets, whole and cut to half of the classes and to one: values at
-# which the cut ones lose at most 0.01 on each set (docs/adapting.md). Whoever needs adaptation most
-# stands nearest to them: a person of whose gestures the model takes many for few.
+# Chosen by hand on recordings of five data sets, whole and cut to half of the classes and to one;
+# benchmarks/accuracy/levels.py judges them (its table has no committed figures yet). Whoever needs
+# adaptation most stands nearest to them: a person of whose gestures the model takes many for few.
 
 
 def variety(shares: Tensor) -> float:

@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.data.trials import Array
-from autotransfer.errors import SettingError
 
 STRENGTH = 1.0
 
@@ -37,14 +36,13 @@ def head(fitted: Fitted, person: Person, *, strength: float = STRENGTH) -> Fitte
     strength : float
         Weight of the prior: how many trials' worth the trained head is believed.
     """
-    if person.labelled is None or person.codes is None:
-        raise SettingError("The head is refitted on labelled trials, and there are none.")
+    labelled, codes = person.with_labels()
     with torch.inference_mode():
-        z = fitted.network.encode(fitted.signals(person.labelled)).double().cpu().numpy()
+        z = fitted.network.encode(fitted.signals(labelled)).double().cpu().numpy()
     copy = deepcopy(fitted.network)
     weight = copy.head.weight.detach().double().cpu().numpy()
     bias = copy.head.bias.detach().double().cpu().numpy()
-    new_weight, new_bias = refit(z, person.codes, weight, bias, strength)
+    new_weight, new_bias = refit(z, codes, weight, bias, strength)
     with torch.no_grad():
         copy.head.weight.copy_(torch.from_numpy(new_weight))
         copy.head.bias.copy_(torch.from_numpy(new_bias))

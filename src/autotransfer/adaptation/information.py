@@ -1,4 +1,4 @@
-"""Information maximisation: predictions made certain, and as varied as they were before."""
+"""Information maximisation: predictions made certain, and as varied as is expected."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from copy import deepcopy
 import torch
 
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.shares import SMALLEST, class_shares, entropy
+from autotransfer.adaptation.shares import EQUAL, divergence, entropy, expected_shares
 
 STEPS, RATE, BATCH = 40, 1e-3, 64
-LEAST = 32
-"""Trials below which it does more harm than good (docs/adapting.md)."""
+LEAST_TRIALS = 32
+"""Trials below which it is not worth its risk: too few to tell how often each class comes."""
 
 
 def information(
@@ -21,7 +21,7 @@ def information(
     steps: int = STEPS,
     learning_rate: float = RATE,
     diversity: float = 1.0,
-    equal: float = 0.5,
+    equal: float = EQUAL,
 ) -> Fitted:
     r"""Move the encoder's weights so that predictions are certain and spread as expected.
 
@@ -31,9 +31,8 @@ def information(
         mean_i entropy(p_i) + diversity * KL(p || q).
 
     The classifier's head stays, and so do the statistics of norms: latents move to where the head
-    tells classes apart. The shares q stand between equal ones and those that are estimated from the
-    predictions before the first step (`class_shares`): people do not give every class equally
-    often, but a class that was taken for another should come back.
+    tells classes apart. The shares q are those expected from the predictions before the first step
+    (`expected_shares`).
 
     Parameters
     ----------
@@ -56,8 +55,7 @@ def information(
     for unsupervised domain adaptation. ICML 37 (SHOT). Li et al. (2024), T-TIME: test-time
     information maximization ensemble for plug-and-play BCIs. IEEE TBME 71, 423-432.
     """
-    shares = class_shares(fitted.probabilities(person.trials)).float()
-    shares = equal / len(shares) + (1 - equal) * shares
+    shares = expected_shares(fitted.probabilities(person.trials), equal=equal)
     network = deepcopy(fitted.network).eval()
     signals = fitted.signals(person.trials)
     shares = shares.to(signals.device)
@@ -69,11 +67,10 @@ def information(
     for _ in range(steps):
         drawn = torch.randperm(len(signals), generator=generator)[:BATCH]
         probabilities = network(signals[drawn])[1].softmax(1)
-        mean = probabilities.mean(0)
-        spread = (mean * (mean.clamp_min(SMALLEST) / shares).log()).sum()
+        spread = divergence(probabilities.mean(0), shares)
         loss = entropy(probabilities).mean() + diversity * spread
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     optimiser.zero_grad()
     network.requires_grad_(True)

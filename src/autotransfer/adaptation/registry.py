@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from autotransfer.adaptation import information as information_module
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.guard import refused
 from autotransfer.adaptation.head import head
-from autotransfer.adaptation.information import information
+from autotransfer.adaptation.information import LEAST_TRIALS, information
 from autotransfer.adaptation.ring import ring
 from autotransfer.adaptation.statistics import PRIOR, adaptable, statistics
 from autotransfer.adaptation.tuning import tuning
@@ -98,7 +97,7 @@ def chosen(fitted: Fitted, person: Person, method: str) -> str:
         if not adaptable(fitted.network):
             return "+".join(names) or "statistics"  # which says what is missing
         if not refused(fitted, person):
-            enough = person.n_trials >= information_module.LEAST
+            enough = person.n_trials >= LEAST_TRIALS
             names = ["statistics", *(["information"] if enough else []), *names]
         return "+".join(names) or NONE
     names = method.split("+") if isinstance(method, str) else [method]

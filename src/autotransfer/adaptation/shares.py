@@ -9,6 +9,9 @@ from torch import Tensor
 SMALLEST = 1e-12
 """Probability below which the logarithm is not followed."""
 
+EQUAL = 0.5
+"""Weight of equal shares beside estimated ones, where predictions are to be varied."""
+
 
 def class_shares(probabilities: Tensor, *, prior: float = 1.0, steps: int = 50) -> Tensor:
     r"""Estimate how often each class comes, from predictions made for equal shares.
@@ -51,6 +54,30 @@ def class_shares(probabilities: Tensor, *, prior: float = 1.0, steps: int = 50) 
         evidence = np.maximum(p @ shares, SMALLEST)
         shares = (prior + shares * ((1 / evidence) @ p)) / (classes * prior + n)
     return torch.from_numpy(shares).to(probabilities)
+
+
+def expected_shares(probabilities: Tensor, *, equal: float = EQUAL, steps: int = 50) -> Tensor:
+    """Give shares between equal ones and those estimated from predictions, in float32.
+
+    People do not give every class equally often, but a class that was taken for another should come
+    back.
+
+    Parameters
+    ----------
+    probabilities : Tensor of shape (n_trials, n_classes)
+        As for `class_shares`.
+    equal : float
+        Weight of equal shares beside the estimated ones.
+    steps : int
+        Rounds of the estimate.
+    """
+    shares = class_shares(probabilities, steps=steps).float()
+    return equal / len(shares) + (1 - equal) * shares
+
+
+def divergence(shares: Tensor, expected: Tensor) -> Tensor:
+    """Kullback-Leibler divergence in nats of shares from those expected, of shape (n_classes,)."""
+    return (shares * (shares.clamp_min(SMALLEST) / expected).log()).sum()
 
 
 def entropy(probabilities: Tensor) -> Tensor:

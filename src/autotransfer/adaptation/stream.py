@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from math import log
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from autotransfer.adaptation.fitted import Fitted
 from autotransfer.adaptation.guard import enough_classes
-from autotransfer.adaptation.shares import SMALLEST, class_shares, entropy
-from autotransfer.adaptation.statistics import PRIOR, batch_norms, written_out
+from autotransfer.adaptation.shares import divergence, entropy, expected_shares
+from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments, written_out
 from autotransfer.data.trials import Array
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
@@ -90,9 +91,9 @@ class Stream:
         self._optimiser = torch.optim.Adam(weights, lr=RATE)
 
     def _see(self, norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
-        (x,) = inputs
-        axes = [axis for axis in range(x.ndim) if axis != 1]
-        self._seen.append((x.mean(axes), x.square().mean(axes)))
+        if not torch.is_grad_enabled():  # a prediction, and not a step
+            mean, var = moments(*inputs)
+            self._seen.append((mean, var + mean.square()))
 
     def predict(self, trial: Array) -> Array:
         """Predict one trial (C, T), then use it: probabilities (n_classes,), in float64."""
@@ -140,8 +141,7 @@ class Stream:
             return False
         now = sum(self._entropies) / PATIENCE
         self._least = min(self._least, now)
-        largest = float(torch.tensor(float(self.fitted.network.head.out_features)).log())
-        return now > self._least + RISE * largest
+        return now > self._least + RISE * log(self.fitted.network.head.out_features)
 
     def _step(self) -> None:
         """Make one step of information maximisation on some of the trials remembered.
@@ -150,18 +150,16 @@ class Stream:
         predicted, for the spread over classes.
         """
         told = torch.stack(self._told)
-        shares = class_shares(told, steps=10).float()
-        shares = 0.5 / len(shares) + 0.5 * shares  # as in information
         n = len(self._memory)
         order = torch.randperm(n, generator=torch.Generator().manual_seed(self.n_trials))
         fresh, others = order[:FRESH].tolist(), order[FRESH:]
         signals = torch.cat([self._memory[i] for i in fresh])
         probabilities = self.fitted.network(signals)[1].softmax(1)
         mean = (probabilities.sum(0) + told[-n:][others].float().sum(0)) / n
-        spread = (mean * (mean.clamp_min(SMALLEST) / shares.to(mean.device)).log()).sum()
+        spread = divergence(mean, expected_shares(told, steps=10))
         loss = entropy(probabilities).mean() + spread * n / len(fresh)
         self._optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
 
     def state(self) -> dict[str, Tensor]:
@@ -219,12 +217,12 @@ class Stream:
         self._memory = [one[None] for one in state["memory"]] if state["memory"].numel() else []
         pairs = [state[f"sums.{i}"].clone() for i in range(len(self._norms))]
         self._sums = [(mean, square) for mean, square in pairs]
-        moments: dict[int, dict[str, Tensor]] = {}
+        of_weight: dict[int, dict[str, Tensor]] = {}
         for name, value in _part(state, "optimiser.").items():
             number, what = name.split(".")
-            moments.setdefault(int(number), {})[what] = value.clone()
+            of_weight.setdefault(int(number), {})[what] = value.clone()
         document: dict[str, Any] = self._optimiser.state_dict()
-        self._optimiser.load_state_dict({**document, "state": moments})
+        self._optimiser.load_state_dict({**document, "state": of_weight})
 
 
 def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

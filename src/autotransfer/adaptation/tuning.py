@@ -15,7 +15,6 @@ from torch.nn import functional
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.data.trials import Array
 from autotransfer.encoder.network import Network
-from autotransfer.errors import SettingError
 
 STEPS = (0, 10, 20, 40)
 """Lengths among which cross-validation over the labelled trials chooses."""
@@ -44,12 +43,11 @@ def tuning(fitted: Fitted, person: Person, *, learning_rate: float = RATE) -> Fi
     learning_rate : float
         Adam's.
     """
-    if person.labelled is None or person.codes is None:
-        raise SettingError("The network is tuned on labelled trials, and there are none.")
-    signals = fitted.signals(person.labelled)
-    given, codes = np.unique(person.codes, return_inverse=True)
+    labelled, numbers = person.with_labels()
+    given, codes = np.unique(numbers, return_inverse=True)
     if len(given) < 2:
         return fitted
+    signals = fitted.signals(labelled)
     labels = torch.from_numpy(codes.astype(np.int64)).to(signals.device)
     task = _Task(signals, labels, torch.from_numpy(given).to(signals.device), learning_rate)
     steps = _length(fitted.network, task)

@@ -195,6 +195,7 @@ def adapt_model(
       autotransfer adapt gestures.model few.npz --labels --out person.model
       autotransfer predict person.model later.npz > predicted.csv
     """
+    from autotransfer.adaptation.registry import NONE
     from autotransfer.training.model.folder import check_target
 
     check_target(out, overwrite)
@@ -210,7 +211,7 @@ def adapt_model(
     about = personal.members[0].provenance_["adapted"]
     methods = {one.provenance_["adapted"]["method"] for one in personal.members}
     known = f", {about['n_labels']} of them with labels" if about["n_labels"] else ""
-    if methods == {"none"}:
+    if methods == {NONE}:
         say(f"Not adapted by {about['n_trials']} trials: the model is written as it was.")
     else:
         say(f"Adapted by {about['n_trials']} trials{known}: {', '.join(sorted(methods))}.")

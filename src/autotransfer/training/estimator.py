@@ -224,7 +224,8 @@ class SignalModel(SignalEstimator):
         Parameters
         ----------
         prior : int
-            Trials that the statistics of training count for.
+            Trials that the statistics of training count for; a model that `Live.save` wrote keeps
+            its own.
 
         Returns
         -------

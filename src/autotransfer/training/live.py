@@ -13,7 +13,7 @@ import numpy as np
 from autotransfer.adaptation.fitted import Fitted
 from autotransfer.adaptation.stream import Stream
 from autotransfer.data.trials import Array
-from autotransfer.data.validate import as_trials, require_finite
+from autotransfer.data.validate import require_finite
 
 
 class Live:
@@ -27,7 +27,7 @@ class Live:
     model : CensoredClassifier or Ensemble
         That it begins with. If it was saved by `save`, it goes on from there.
     prior : int
-        Trials that the statistics of training count for.
+        Trials that the statistics of training count for; one that goes on keeps its own.
 
     Examples
     --------
@@ -62,9 +62,9 @@ class Live:
         array of shape (n_classes,) or (n, n_classes)
         """
         alone = not hasattr(X, "trials") and np.ndim(X) == 2
-        trials = self._model._signals(np.asarray(X)[None] if alone else X)
+        trials = self._model._signals(np.asarray(X)[None] if alone else X)[:]
         # Before the first of them is used: a block is used as a whole or not at all.
-        require_finite(as_trials(trials)[:], 0)
+        require_finite(trials, 0)
         with self._lock:
             rows = [
                 np.mean([stream.predict(trial) for stream in self._streams], axis=0)

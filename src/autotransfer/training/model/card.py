@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from autotransfer.adaptation.registry import NONE
+
 CARD = "README.md"
 
 TAGS = ("autotransfer", "biosignals", "subject-transfer")
@@ -137,7 +139,7 @@ def _adapted(about: dict[str, Any]) -> list[str]:
     how = about["adapted"]
     trials, labels = _count(range(how["n_trials"]), "trial"), how.get("n_labels", 0)
     known = f"{labels} of them with labels" if labels else "without labels"
-    if how.get("method") == "none":
+    if how.get("method") == NONE:
         return [f"Not adapted to the person of {trials}, which seemed to be of few classes."]
     method = f" ({_escaped(how['method'])})" if how.get("method") else ""
     return [f"Adapted to one person by {trials} of theirs, {known}{method}. Not for anybody else."]
