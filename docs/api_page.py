@@ -45,7 +45,9 @@ MORE = {
         "head.head",
         "tuning.tuning",
         "stream.Stream",
-        "guard.enough_classes",
+        "registry.Policy",
+        "guard.Guard",
+        "guard.learned_guard",
     ],
     "autotransfer.training": [
         "live.Live",

@@ -80,6 +80,11 @@ class AutoTransfer(SignalEstimator):
     signal : {"eeg", "emg"}, optional
         The kind of signal, which decides where the recipes begin; by default what channel names
         tell.
+    new_person : {"nothing", "recording", "stream", "labels"}
+        What there will be of a new person: recipe, censor and ensemble are chosen by people held
+        out who are treated in just that way. What the other levels are worth is scored at the end.
+    n_labels : int
+        Labelled trials of each class of a new person, at level labels.
     fixed : sequence of str
         Options of `classifier` that the search of recipes leaves as they are, beside those that
         differ from their defaults.
@@ -115,6 +120,9 @@ class AutoTransfer(SignalEstimator):
     portraits : bool
         At the end, measure and draw what the latents of the baseline and of the choice tell about
         the person, for the report: three more trainings.
+    levels : bool
+        At the end, score what a recording, a stream and labels of a new person are worth, and let
+        the model adapt in the way by which people held out gained most.
     engine : str or concurrent.futures.Executor
         "local" (processes on this machine), "ray", or an executor of your own.
     n_jobs : int
@@ -143,6 +151,10 @@ class AutoTransfer(SignalEstimator):
         subjects.
     trials_ : DataFrame
         Every trial.
+    levels_ : DataFrame
+        What a recording, a stream and labels of a new person are worth to people who were held out:
+        person, level, amount, tested, method, score (`autotransfer.search.levels`). Of the
+        hands-off procedure, by the first network of its answer.
     plan_ : AutoPlan or Plan
         What was done.
     run_ : Path
@@ -163,6 +175,8 @@ class AutoTransfer(SignalEstimator):
         procedure: str = "auto",
         recipes: RecipeSpace | None = None,
         signal: str | None = None,
+        new_person: str = "nothing",
+        n_labels: int = 5,
         fixed: Sequence[str] = (),
         out: str | os.PathLike[str] | None = None,
         classifier: CensoredClassifier | None = None,
@@ -176,6 +190,7 @@ class AutoTransfer(SignalEstimator):
         search_folds: int = 1,
         rule: str | None = None,
         portraits: bool = True,
+        levels: bool = True,
         engine: str | Executor = "local",
         n_jobs: int = 1,
         engine_options: dict[str, Any] | None = None,
@@ -185,10 +200,11 @@ class AutoTransfer(SignalEstimator):
         verbose: bool = True,
     ) -> None:
         self.budget, self.procedure, self.recipes, self.signal = budget, procedure, recipes, signal
+        self.new_person, self.n_labels = new_person, n_labels
         self.fixed, self.out, self.classifier, self.space = fixed, out, classifier, space
         self.strategy, self.n_settings, self.prune, self.keep = strategy, n_settings, prune, keep
         self.n_folds, self.n_seeds, self.search_folds = n_folds, n_seeds, search_folds
-        self.rule, self.portraits = rule, portraits
+        self.rule, self.portraits, self.levels = rule, portraits, levels
         self.engine, self.n_jobs, self.engine_options = engine, n_jobs, engine_options
         self.storage, self.time_limit = storage, time_limit
         self.random_state, self.verbose = random_state, verbose
@@ -229,7 +245,7 @@ class AutoTransfer(SignalEstimator):
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(starter)
-            keep = folder.write_predictions
+            keep = folder.keep_trial
             driver = Driver(ledger, start, shared.hash, show, stop, keep=keep)
             parts = (folder, ledger, start, show, driver)
             if options.recipes is None:
@@ -270,12 +286,14 @@ class AutoTransfer(SignalEstimator):
             self.choice_, self.plan_ = outcome.answer, outcome.plan
             self.candidates_ = auto_results.candidate_table(outcome)
             self.trials_ = trial_table(entries)
+            self.levels_ = auto_results.levels_table(outcome)
+            if len(self.levels_):
+                folder.write_table(folder.levels, self.levels_)
             summary.update(auto_results.summary(outcome, entries, shared.problem))
             self._write(folder, summary)
 
-        AutoProcedure(
-            options, shared, folder, ledger, start, show, driver, publish, bool(self.portraits)
-        ).run()
+        extras = bool(self.portraits), bool(self.levels)
+        AutoProcedure(options, shared, folder, ledger, start, show, driver, publish, *extras).run()
         return summary
 
     def _write(self, folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:

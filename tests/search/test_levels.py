@@ -7,8 +7,27 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 import autotransfer as at
+from autotransfer.adaptation.guard import Seen
+from autotransfer.data.problem import Problem
 from autotransfer.data.trials import TrialArray
-from autotransfer.search.levels import SAME, Case, halves, score_person, standard_cases
+from autotransfer.search.engines.base import Carried
+from autotransfer.search.levels import (
+    LATER,
+    SAME,
+    Case,
+    Known,
+    Levels,
+    by_others,
+    halves,
+    mean_recall,
+    score_person,
+    standard_cases,
+)
+from autotransfer.search.settings.recipe import Recipe
+from autotransfer.search.settings.setting import Setting
+from autotransfer.search.settings.trial import Trial
+from autotransfer.search.shared import Shared
+from autotransfer.search.tasks import run_trial, score_levels
 
 DATA = at.make_subjects(
     n_subjects=4, n_trials=80, n_channels=4, n_times=64, n_classes=3, random_state=0
@@ -81,6 +100,117 @@ def test_all_standard_cases_are_scored(clf):
     missing = [case for case, value in zip(cases, found, strict=True) if value is None]
     assert {case.amount for case in missing} == {64}
     assert {case.level for case in cases} == {"nothing", "recording", "stream", "labels"}
+    assert len(set(cases)) == len(cases)
+    assert {case.level for case in standard_cases(statistics=False)} == {"nothing", "labels"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mean_recall_is_balanced_accuracy(seed):
+    rng = np.random.default_rng(seed)
+    true, predicted = rng.integers(0, 4, (2, 50))
+    assert mean_recall(true, predicted) == pytest.approx(balanced_accuracy_score(true, predicted))
+
+
+def known_of(clf, codes=CODES):
+    return Known.of(clf, TrialArray(X), codes, np.arange(80), 3)
+
+
+def test_each_half_is_predicted_with_what_there_is_of_the_other(clf):
+    known = known_of(clf)
+    found = known.probabilities("recording")
+    for some, tested in ((known.first, known.later), (known.later, known.first)):
+        expected = clf.adapt(X[some]).predict_proba(X[tested])
+        np.testing.assert_array_equal(found[tested], expected)
+    np.testing.assert_array_equal(known.probabilities("nothing"), clf.predict_proba(X))
+    labelled = known.probabilities("labels", 2)
+    few = np.concatenate([known.first[CODES[known.first] == code][:2] for code in range(3)])
+    rest = known.first[~np.isin(known.first, few)]
+    personal = clf.adapt(X[few], NEW.y[few], unlabelled=X[rest])
+    np.testing.assert_array_equal(labelled[known.later], personal.predict_proba(X[known.later]))
+
+
+@pytest.mark.parametrize("level", ["recording", "stream"])
+def test_below_level_labels_other_labels_change_no_bit(clf, level):
+    """With labels that give the same halves."""
+    found = [known_of(clf, codes).probabilities(level) for codes in (CODES, (CODES + 1) % 3)]
+    np.testing.assert_array_equal(*found)
+
+
+def levels_of(nothing, statistics, seen=None):
+    cases = {Case("nothing"): nothing, Case("recording", None, "statistics"): statistics}
+    return Levels(cases, seen or {})
+
+
+def test_the_method_is_chosen_by_others_and_never_by_oneself():
+    nothing = {"a": 0.5, "b": 0.5, "c": 0.5}
+    better = {"a": 0.9, "b": 0.4, "c": 0.5}  # by a alone
+    assert by_others({"statistics": better, "none": nothing}) == {"a": 0.5, "b": 0.4, "c": 0.5}
+    levels = levels_of(nothing, better)
+    assert levels.chosen("recording", None) == {"a": 0.5, "b": 0.4, "c": 0.5}
+    assert levels.policy().recording == "statistics"
+    assert levels_of(better, nothing).policy().recording == "none"
+
+
+def test_who_is_refused_has_what_the_model_has():
+    people = "abcd"
+    nothing, adapted = dict.fromkeys(people, 0.5), dict.fromkeys(people, 0.8)
+    whole = {p: Seen(0.9, 0.9, 0.3) for p in people} | {"d": Seen(0.2, 0.2, 0.3)}
+    one = {p: Seen(0.3, 0.3, -0.4) for p in people}
+    levels = levels_of(nothing, adapted, {"all": whole, "one": one})
+    assert levels.refused == {"d"}
+    assert levels.chosen("recording", None) == adapted | {"d": 0.5}
+    assert set(levels.curve("recording")) == {None}
+
+
+def test_only_cases_of_which_every_group_has_a_score_are_told():
+    case = Case("recording", 4, "auto").to_json()
+    first, second = ({"cases": [], "guard": {}} for _ in range(2))
+    for number, result in enumerate((first, second)):
+        result["cases"].append(Case("nothing").to_json() | {"subjects": {str(number): 0.5}})
+    first["cases"].append(case | {"subjects": {"0": 0.7}})
+    levels = Levels.of([first, second], 2)
+    assert list(levels.scores) == [Case("nothing")]
+    assert Levels.of([first], 2).scores == {}
+
+
+RECIPE = Recipe.of(normalise="channel", n_steps=200)
+TRIAL = Trial(Setting(None, recipe=RECIPE), 0, 3, 0, 20, grouped=True)
+SMALL = {"device": "cpu", "encoder_options": {"F1": 4, "kernel_length": 16}}
+
+
+def test_levels_are_those_of_the_trained_network_and_of_people_held_out():
+    problem = Problem.of(DATA)
+    handle = Carried(Shared(problem, SMALL, "x"))
+    files = run_trial(handle, TRIAL)["network"]
+    given, again = score_levels(handle, TRIAL, files), score_levels(handle, TRIAL)
+    assert given["cases"] == again["cases"]
+    assert given["guard"] == again["guard"]
+    held_out = {str(s) for s in TRIAL.fold_of(problem).subjects("validation")}
+    levels = Levels.of([given], 1)
+    assert {person for scores in levels.scores.values() for person in scores} == held_out
+    assert {person for people in levels.seen.values() for person in people} == held_out
+    assert set(levels.answers()) == {"nothing", "recording", "stream", "labels"}
+    assert {row["level"] for row in levels.rows()} == set(levels.answers())
+    assert {case.tested for case in levels.scores} == {LATER, SAME}
+
+
+def test_without_time_there_is_no_level():
+    handle = Carried(Shared(Problem.of(DATA), SMALL, "x"))
+    assert score_levels(handle, TRIAL, seconds=0.0)["cases"] == []
+
+
+@pytest.mark.parametrize("level", ["recording", "stream", "labels"])
+def test_a_trial_is_scored_at_the_level_of_the_run(level):
+    problem = Problem.of(DATA)
+    shared = Shared(problem, SMALL, "x", new_person=level, n_labels=3)
+    plain, known = (run_trial(Carried(s), TRIAL) for s in (Shared(problem, SMALL, "x"), shared))
+    assert plain["curves"]["task_loss"] == known["curves"]["task_loss"]  # trained in the same way
+    assert plain["probabilities"] != known["probabilities"]
+    trials = TRIAL.fold_of(problem).validation
+    shape = len(trials), len(problem.classes)
+    found = np.frombuffer(known["probabilities"], np.float16).reshape(shape).argmax(1)
+    expected = balanced_accuracy_score(problem.codes[trials], found)
+    assert known["validation"]["balanced_accuracy"] == pytest.approx(expected)
 
 
 def test_below_level_labels_no_label_reaches_the_model(clf, monkeypatch):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.guard import refused
+from autotransfer.adaptation.guard import BOUNDS, Guard
 from autotransfer.adaptation.head import head
 from autotransfer.adaptation.information import LEAST_TRIALS, information
 from autotransfer.adaptation.ring import ring
 from autotransfer.adaptation.statistics import PRIOR, adaptable, statistics
 from autotransfer.adaptation.tuning import tuning
+from autotransfer.documents import misfit
 from autotransfer.errors import SettingError
 from autotransfer.registry import lookup
 
@@ -65,6 +67,46 @@ ADAPTATIONS = {
 """Methods of adaptation by name; several in a row are written "statistics+information"."""
 
 
+FORM = {"recording": str, "labels": str, "guard": BOUNDS}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What "auto" does: by default what the amount asks for, or what people held out gained by.
+
+    Parameters
+    ----------
+    recording, labels : str
+        Methods that may be used at these levels, joined by "+"; "none" is none of them.
+    guard : Guard
+        Bounds below which trials seem to be of too few classes.
+    """
+
+    recording: str = "statistics+information"
+    labels: str = "statistics+information+head"
+    guard: Guard = field(default_factory=Guard)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return vars(self) | {"guard": self.guard.to_json()}
+
+    @classmethod
+    def from_json(cls, given: Any) -> Policy:
+        """Read what `to_json` gave; without anything, the default."""
+        if given is None:
+            return cls()
+        wrong = misfit(given, FORM, "adaptation")
+        named = {} if wrong else {key: given[key].split("+") for key in ("recording", "labels")}
+        for level, names in named.items():
+            strange = [name for name in names if name not in (*ADAPTATIONS, NONE)]
+            needing = [n for n in names if n in ADAPTATIONS and ADAPTATIONS[n].level == "labels"]
+            if strange or (level == "recording" and needing):
+                wrong = f"adaptation.{level} is {given[level]!r:.60}"
+        if wrong:
+            raise SettingError(f"What a model says of its adaptation cannot be used: {wrong}.")
+        return cls(given["recording"], given["labels"], Guard.from_json(given["guard"]))
+
+
 def adapt(fitted: Fitted, person: Person, method: str, prior: int = PRIOR) -> Fitted:
     """Adapt a network to a person by one method, or by several in a row.
 
@@ -86,20 +128,14 @@ def adapt(fitted: Fitted, person: Person, method: str, prior: int = PRIOR) -> Fi
     return fitted
 
 
-def chosen(fitted: Fitted, person: Person, method: str) -> str:
+def chosen(fitted: Fitted, person: Person, method: str, policy: Policy | None = None) -> str:
     """Say by which methods a person is adapted to.
 
-    "auto" goes by the amount of trials, and by nothing without labels where these seem to be of
-    too few classes (`autotransfer.adaptation.guard`).
+    "auto" goes by a policy and by the amount of trials, and by nothing without labels where these
+    seem to be of too few classes (`autotransfer.adaptation.guard`).
     """
     if method == AUTO:
-        names = [] if person.labelled is None else ["head"]
-        if not adaptable(fitted.network):
-            return "+".join(names) or "statistics"  # which says what is missing
-        if not refused(fitted, person):
-            enough = person.n_trials >= LEAST_TRIALS
-            names = ["statistics", *(["information"] if enough else []), *names]
-        return "+".join(names) or NONE
+        return _automatic(fitted, person, policy or Policy())
     names = method.split("+") if isinstance(method, str) else [method]
     otherwise = 'several in a row, such as "statistics+information", or "auto"'
     found = [lookup("method of adaptation", name, ADAPTATIONS, otherwise) for name in names]
@@ -112,3 +148,17 @@ def chosen(fitted: Fitted, person: Person, method: str) -> str:
             "Without labels use 'statistics' or 'statistics+information'."
         )
     return method
+
+
+def _automatic(fitted: Fitted, person: Person, policy: Policy) -> str:
+    allowed = policy.recording if person.labelled is None else policy.labels
+    names = allowed.split("+") if allowed != NONE else []
+    needing = [name for name in names if ADAPTATIONS[name].level == "labels"]
+    if len(needing) < len(names):
+        if not adaptable(fitted.network):
+            return "+".join(needing) or "statistics"  # which says what is missing
+        if not policy.guard.passes(fitted.probabilities(person.trials)):
+            names = needing
+        elif person.n_trials < LEAST_TRIALS:
+            names = [name for name in names if name != "information"]
+    return "+".join(names) or NONE

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from autotransfer.adaptation.fitted import Fitted
-from autotransfer.adaptation.guard import enough_classes
+from autotransfer.adaptation.guard import Guard
 from autotransfer.adaptation.shares import divergence, entropy, expected_shares
 from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments, written_out
 from autotransfer.data.trials import Array
@@ -55,6 +55,8 @@ class Stream:
         Trained; not changed.
     prior : int
         Trials that the statistics of training count for.
+    guard : Guard, optional
+        Says whether trials so far are of enough classes.
 
     Attributes
     ----------
@@ -64,8 +66,9 @@ class Stream:
         How often it began anew by itself.
     """
 
-    def __init__(self, fitted: Fitted, prior: int = PRIOR) -> None:
+    def __init__(self, fitted: Fitted, prior: int = PRIOR, guard: Guard | None = None) -> None:
         self.origin, self.prior = fitted, prior
+        self.guard = guard or Guard()
         self.n_resets = 0
         self.reset()
 
@@ -131,7 +134,7 @@ class Stream:
     def _guarded(self) -> bool:
         """Whether trials so far seem to be of enough classes; asked now and then, for speed."""
         if self.n_trials % (AGAIN if self._enough else EVERY) == 0:
-            self._enough = enough_classes(torch.stack(self._told))
+            self._enough = self.guard.passes(torch.stack(self._told))
         return self._enough
 
     def _lost(self, value: float) -> bool:
@@ -186,7 +189,9 @@ class Stream:
         return network.eval()
 
     @classmethod
-    def resumed(cls, fitted: Fitted, state: Mapping[str, Tensor]) -> Stream:
+    def resumed(
+        cls, fitted: Fitted, state: Mapping[str, Tensor], guard: Guard | None = None
+    ) -> Stream:
         """Go on from what `state` gave.
 
         Parameters
@@ -195,11 +200,13 @@ class Stream:
             A network of the same shape.
         state : mapping
             Numbers by name; those that begin with "origin." are the weights it began with.
+        guard : Guard, optional
+            As for a new one.
         """
         try:
             origin = deepcopy(fitted.network)
             origin.load_state_dict(_part(state, "origin."))
-            stream = cls(fitted.with_network(origin))
+            stream = cls(fitted.with_network(origin), guard=guard)
             stream._restore(state)
         except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
             raise SettingError(

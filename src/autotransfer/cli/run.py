@@ -23,6 +23,11 @@ _PROCEDURE = (
     "the paper at one recipe)."
 )
 _SIGNAL = "Kind of signal: eeg or emg; channel names tell it by default."
+_NEW_PERSON = (
+    "What there will be of a new person, by which all is chosen: nothing, recording, stream or "
+    "labels."
+)
+_N_LABELS = "Labelled trials of each class of a new person, at level labels."
 _MEASURE = (
     "A measure to try: adversary, mige, mmd, pairmmd, began. May be repeated; all by default."
 )
@@ -40,6 +45,7 @@ _RULE = (
     "only."
 )
 _PORTRAITS = "Measure and draw latents for the report: three more trainings."
+_LEVELS = "Score what a recording, a stream and labels of a new person are worth."
 _ENGINE_OPTIONS = "An option of the engine, such as address=auto for Ray. May be repeated."
 
 Names = list[str] | None
@@ -54,6 +60,8 @@ def run(
     budget: Annotated[str | None, typer.Option(help=_BUDGET)] = None,
     procedure: Annotated[str, typer.Option(help=_PROCEDURE)] = "auto",
     signal: Annotated[str | None, typer.Option(help=_SIGNAL)] = None,
+    new_person: Annotated[str, typer.Option(help=_NEW_PERSON)] = "nothing",
+    n_labels: Annotated[int, typer.Option(help=_N_LABELS)] = 5,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing.")
     ] = False,
@@ -75,6 +83,7 @@ def run(
     ] = 1,
     rule: Annotated[str | None, opt.search_option(help=_RULE)] = None,
     portraits: Annotated[bool, opt.search_option(help=_PORTRAITS)] = True,
+    levels: Annotated[bool, opt.search_option(help=_LEVELS)] = True,
     normalise: opt.Normalise = "channel",
     augment: opt.Augment = None,
     encoder: opt.Encoder = "eegnet",

@@ -43,6 +43,8 @@ class Problem:
         What the classes are called, in the order of `classes`.
     subject_names : mapping of str to str
         What subjects are called: id as text -> name, where these differ.
+    recording : array of shape (n_trials,), optional
+        The recording that each trial was cut from.
     """
 
     X: TrialArray
@@ -53,6 +55,7 @@ class Problem:
     info: SignalInfo = field(default_factory=SignalInfo)
     class_names: tuple[str, ...] = ()
     subject_names: Mapping[str, str] = field(default_factory=dict)
+    recording: npt.NDArray[Any] | None = None
 
     @classmethod
     def of(cls, X: Any, y: Any = None, subject: Any = None) -> Problem:
@@ -98,6 +101,7 @@ class Problem:
             info=data.info,
             class_names=tuple(data.class_names),
             subject_names={person: name for person, name in names if person != name},
+            recording=data.recording,
         )
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from autotransfer.report.summary import (
     test_words,
 )
 from autotransfer.search.procedures.answer import MIXED_LEVEL
-from autotransfer.search.results import begun_cheaper, cut_short
+from autotransfer.search.results import begun_cheaper, cut_short, known_words
 from autotransfer.search.settings.recipe import Recipe
 
 SCALES = {
@@ -46,36 +47,94 @@ def auto_answer(record: Record) -> Answer:
     lower = float(np.percentile(list(scores.values()), 25))
     change = None if chosen is first else paired(scores, first.test)
     so_far = "So far, of" if record.best_so_far else "Of"
-    headline = f"{so_far} a new person expect {percent(mean.value)}."
-    tiles = (
-        Tile(
-            "Of a new person",
-            percent(mean.value),
-            f"guessing gives {percent(1 / record.n_classes, 0)}",
-        ),
-        Tile(
-            "95 % interval",
-            f"{percent(mean.low, 0)} to {percent(mean.high, 0)}",
-            f"over {people(len(scores))}; lower quartile {percent(lower)}",
-        ),
-        Tile("Default recipe alone", percent(mean_score(first)), "the first answer of the run"),
-        _difference(record, change),
+    assert record.results is not None
+    known = known_words(record.results)
+    headline = f"{so_far} a new person{known} expect {percent(mean.value)}."
+    worth = _worth(record)
+    here = record.results.get("new_person", "nothing")
+    expected = Tile(
+        LEVEL_WORDS[here].format(n=record.n_labels),
+        percent(mean.value),
+        f"95 % interval {percent(mean.low, 0)} to {percent(mean.high, 0)}; guessing gives "
+        f"{percent(1 / record.n_classes, 0)}",
     )
+    tiles = (expected, *(_bought(record, level, one) for level, one in worth.items()))
+    if not worth:
+        tiles = (
+            expected,
+            Tile("A quarter of people", f"below {percent(lower)}", f"of {people(len(scores))}"),
+            Tile("Default recipe alone", percent(mean_score(first)), "the first answer of the run"),
+            _difference(record, change),
+        )
     how = f"{people(len(scores))}, each scored under choices that others made"
     if not record.nested:
         how = f"bootstrap over {people(len(scores))}, too few to choose without each of them"
     paragraphs = (
-        f"Of a person whom the model has never seen, expect it to recognise {percent(mean.value)} "
-        "of the trials, every class counting the same (balanced "
+        f"Of a person whom the model has never seen{known and ',' + known}, expect it to "
+        f"recognise {percent(mean.value)} of the trials, every class counting the same (balanced "
         f"accuracy{guessing_words(record)}). The 95 % interval is from {percent(mean.low)} to "
         f"{percent(mean.high)} ({how}); a quarter of "
         f"these people have less than {percent(lower)}.",
         *_choice(record, chosen, first),
         *_against_first(record, chosen, first, change),
         *_how(record),
-        *_adapted(record, chosen),
+        *(_level_words(record, worth) if worth else _adapted(record, chosen)),
     )
-    return Answer(headline, tiles, paragraphs, tuple(_warnings(record)))
+    steps = tuple(_next_steps(record))
+    return Answer(headline, tiles, paragraphs, tuple(_warnings(record)), steps)
+
+
+LEVEL_WORDS = {
+    "nothing": "Of a new person",
+    "recording": "With a recording, no labels",
+    "stream": "Going along, trial by trial",
+    "labels": "With {n} labels of each class",
+}
+
+
+def _worth(record: Record) -> dict[str, Paired]:
+    """Compare each level with nothing, on the same people, by the same network."""
+    answers = record.levels.answers(record.n_labels)
+    nothing = answers.pop("nothing", {})
+    found = {level: paired(scores, nothing) for level, scores in answers.items()}
+    return {level: change for level, change in found.items() if change is not None}
+
+
+def _bought(record: Record, level: str, change: Paired) -> Tile:
+    return Tile(
+        LEVEL_WORDS[level].format(n=record.n_labels),
+        f"{points(change.difference.value)} points",
+        f"95 % interval {interval(change.difference)}; {change.gained} of {change.n} gain, "
+        f"{change.lost} lose",
+    )
+
+
+def _level_words(record: Record, worth: Mapping[str, Paired]) -> Iterator[str]:
+    """Say how levels were scored."""
+    answers = record.levels.answers(record.n_labels)
+    nothing = float(np.mean(list(answers["nothing"].values())))
+    parts = [
+        f"{LEVEL_WORDS[level].format(n=record.n_labels).lower()} "
+        f"{percent(float(np.mean(list(answers[level].values()))))}"
+        for level in worth
+    ]
+    one = "one network of the answer" if _members(record)[1:] else "the network of the answer"
+    yield (
+        f"What is known of a new person was tried on everybody held out, by {one}: it has "
+        f"{percent(nothing)} with nothing, {', '.join(parts)}. Half of a person's trials, whole "
+        "recordings where these are known, were there to adapt to, and the other half was "
+        "predicted. How it adapts was chosen for each person by what others gained, and so is what "
+        "the model does when it is adapted; a recording that seems to be of few classes is not "
+        "adapted to."
+    )
+
+
+def _next_steps(record: Record) -> Iterator[tuple[str, str]]:
+    run = quote(record.name)
+    yield "Predict trials of a new person", f"autotransfer predict {run} new.npz"
+    adapt = f"autotransfer adapt {run} recording.npz --out person.model"
+    yield "First adapt to a recording of theirs, without labels", adapt
+    yield "Or to a few labelled trials", f"{adapt} --labels"
 
 
 def recipe_words(recipe: Recipe) -> str:

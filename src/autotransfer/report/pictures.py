@@ -9,18 +9,21 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from autotransfer.leakage.result import Estimate
 from autotransfer.report import latent_figures, score_figures, tables
 from autotransfer.report.formatting import count, percent
 from autotransfer.report.latent_figures import Leak
 from autotransfer.report.record import Method, Record
 from autotransfer.report.score_figures import Row
+from autotransfer.report.statistics import bootstrap_mean
 from autotransfer.report.theme import DARK, LIGHT, Theme, drawing, to_png, to_svg
+from autotransfer.search.levels import Case
 from autotransfer.search.settings.setting import BASELINE, Setting
 
 MOST_METHODS = 40
 """Most candidates in the picture of scores; the table has all."""
 
-NAMES = ("methods", "people", "leakage", "curves", "maps", "confusion")
+NAMES = ("levels", "methods", "people", "leakage", "curves", "maps", "confusion")
 """All pictures there may be."""
 
 
@@ -82,7 +85,7 @@ def stamp_of(record: Record) -> str:
 
 def pictures(record: Record) -> dict[str, Picture]:
     """Make the pictures that a run has numbers for."""
-    makers = (_methods, _people, _leakage, _curves, _maps, _confusion)
+    makers = (_levels, _methods, _people, _leakage, _curves, _maps, _confusion)
     return {one.name: one for maker in makers if (one := maker(record)) is not None}
 
 
@@ -127,6 +130,43 @@ def shown_methods(record: Record) -> list[Method]:
     methods = [m for m in tables.ranked_methods(record) if m.candidate and m.test]
     first = {"chosen": 0, "baseline": 1, "": 2}
     return sorted(methods, key=lambda m: first[role_of(record, m)])[:MOST_METHODS]
+
+
+def level_curves(record: Record) -> dict[str, dict[int | None, Estimate]]:
+    """Mean over people, with its interval, against what is known of a new person."""
+    nothing = record.levels.scores.get(Case("nothing"))
+    if nothing is None:
+        return {}
+    found = {level: {0: nothing, **record.levels.curve(level)} for level in ("recording", "labels")}
+    stream = record.levels.scores.get(Case("stream"))
+    if stream is not None:
+        found["stream"] = {None: stream}
+    return {
+        level: {amount: bootstrap_mean(list(scores.values())) for amount, scores in curve.items()}
+        for level, curve in found.items()
+    }
+
+
+def _levels(record: Record) -> Picture | None:
+    curves = level_curves(record)
+    if not any(len(curves.get(level, {})) > 1 for level in ("recording", "labels")):
+        return None
+    words = {"recording": "trials without labels", "labels": "labels of each class"}
+    words["stream"] = "trials one by one"
+    numbers = "; ".join(
+        f"{'all' if amount is None else amount} {words[level]} {percent(one.value)}"
+        for level, curve in curves.items()
+        for amount, one in curve.items()
+    )
+    alt = f"Balanced accuracy of people held out against what is known of them: {numbers}."
+    reference = (record.results or {}).get("reference", {}).get("mean")
+    chance = 1 / record.n_classes
+    return _picture(
+        record,
+        "levels",
+        alt,
+        lambda theme, stamp: score_figures.levels_figure(curves, reference, chance, theme, stamp),
+    )
 
 
 def _methods(record: Record) -> Picture | None:

@@ -20,6 +20,7 @@ from autotransfer.errors import LedgerError, SourceError
 from autotransfer.search.driver import scores_of
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.ledger.run_ledger import OPTIONS, SETTING
+from autotransfer.search.levels import N_LABELS, Case, Levels
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import RULES, Rule, TrialScores, by_subject
 from autotransfer.search.settings.setting import BASELINE, Setting
@@ -42,6 +43,7 @@ _RUN = {
         "budget": (slice(0, 1e12), None),
         "space": {"modes": [str], "measures": {str: {"strengths": list, "options": list}}},
         "recipes": ({str: [OPTIONS]}, ...),
+        **{"new_person": (str, ...), "n_labels": (int, ...)},
     },
     "about": {
         **dict.fromkeys(("begun", "autotransfer", "torch", "numpy", "python"), str),
@@ -71,7 +73,8 @@ _AUTO_RESULTS = _RESULTS | {
     "members": [{"setting": SETTING, "seed": int}, ...],
     "together_subjects": {str: slice(0, 1)},
     **{"not_tried": [str], "trials": int},
-    "reference": ({"mean": (slice(0, 1), None)}, ...),
+    "reference": ({"mean": (slice(0, 1), None), "lower_quartile": (slice(0, 1), None)}, ...),
+    **{"new_person": (str, ...), "n_labels": (int, ...)},
     "instead": ({str: (str, int, float, None)}, ...),
 }
 _ANEW = "Delete it and make the same run again: nothing is trained twice, and it is written anew."
@@ -180,6 +183,8 @@ class Record:
         Stage -> trials on record.
     seconds : float
         Sum of the times of all trials.
+    levels : Levels
+        What recordings and labels of a new person were worth to people held out.
     """
 
     name: str
@@ -196,6 +201,12 @@ class Record:
     failures: tuple[Entry, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    levels: Levels = field(default_factory=Levels)
+
+    @property
+    def n_labels(self) -> int:
+        """Labelled trials of each class that are told of first."""
+        return int(self.definition.get("n_labels", N_LABELS))
 
     @property
     def complete(self) -> bool:
@@ -304,7 +315,8 @@ def gather(folder: Path, storage: str | None = None) -> Record:
         # One by one: a hundred thousand entries are not kept, only their scores.
         trials: dict[Trial, TrialScores] = {}
         portraits, failures, seconds = [], [], 0.0
-        stages = (*OF_TRIALS[procedure], "refit", "portrait")
+        scored: list[Entry] = []
+        stages = (*OF_TRIALS[procedure], "refit", *(["levels"] if auto else []), "portrait")
         counts = dict.fromkeys(stages, 0)
         for stage in stages:
             for entry in ledger.each(stage):
@@ -316,6 +328,8 @@ def gather(folder: Path, storage: str | None = None) -> Record:
                     trials[entry.trial] = scores_of(entry)
                 elif stage == "portrait":
                     portraits.append(_portrait(entry))
+                elif stage == "levels" and entry.state == "done":
+                    scored.append(entry)
         planned = _on_all_groups(trials, ledger) if auto else crossval_trials(ledger)
         methods = _methods(trials, planned)
         if auto and results is not None:
@@ -334,6 +348,7 @@ def gather(folder: Path, storage: str | None = None) -> Record:
             failures=tuple(failures),
             counts=counts,
             seconds=seconds,
+            levels=_levels(scored, results, names),
         )
         lost = record.chosen is None or (auto and record.baseline is None)
         if results is not None and lost:
@@ -409,6 +424,24 @@ def _unique_names(names: dict[str, str]) -> dict[str, str]:
     """Names of subjects by id; the id stands beside a name that several have."""
     often = Counter(names.values())
     return {key: name if often[name] == 1 else f"{name} ({key})" for key, name in names.items()}
+
+
+def _levels(entries: list[Entry], results: dict[str, Any] | None, names: dict[str, str]) -> Levels:
+    """Put together the levels of the network that the results are of."""
+    if results is None or not entries:
+        return Levels()
+    first, n_groups = results["members"][0], results["plan"]["n_folds"]
+    wanted = Setting.from_json(first["setting"]), first["seed"]
+    mine = [e.result for e in entries if (e.trial.setting, e.trial.seed) == wanted]
+    levels = Levels.of(mine, n_groups)
+    if Case("nothing") not in levels.scores:
+        return Levels()
+    scores = {case: _renamed(one, names) for case, one in levels.scores.items()}
+    seen = {
+        cut: {names.get(p, p): one for p, one in people.items()}
+        for cut, people in levels.seen.items()
+    }
+    return Levels(scores, seen)
 
 
 def _renamed(scores: dict[str, float], names: dict[str, str]) -> dict[str, float]:

@@ -61,6 +61,8 @@ def python(record: Record) -> str:
     elif asked.pop("own_recipes", False):
         arguments["recipes"] = "..."  # the reader has to make it again
     arguments |= {name: repr(asked[name]) for name in ("signal", "fixed") if asked.get(name)}
+    given = ("new_person", "n_labels")
+    arguments |= {name: repr(definition[name]) for name in given if name in definition}
     arguments["out"] = repr(record.name)
     classifier = _classifier(record)
     if classifier:

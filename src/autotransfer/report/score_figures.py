@@ -10,6 +10,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from autotransfer.leakage.result import Estimate
 from autotransfer.report.formatting import short
 from autotransfer.report.theme import Theme, new_figure
 
@@ -125,6 +126,75 @@ def people_figure(
     _mark_chance(ax, chance, theme, upright=named)
     if after is not None:
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return figure
+
+
+def levels_figure(
+    curves: Mapping[str, Mapping[int | None, Estimate]],
+    reference: float | None,
+    chance: float,
+    theme: Theme,
+    stamp: str = "",
+) -> Figure:
+    """Draw accuracy against what is known of a new person.
+
+    Parameters
+    ----------
+    curves : mapping
+        "recording" and "labels" -> amount -> mean over people with its interval; amount 0 is
+        nothing, None is all there is. "stream" has one amount.
+    reference : float or None
+        Mean of the classical pipeline, with nothing.
+    chance, theme, stamp
+        As for the other pictures.
+    """
+    sides = {"recording": "trials without labels", "labels": "labels of each class"}
+    shown = {level: words for level, words in sides.items() if len(curves.get(level, {})) > 1}
+    figure, axes = new_figure(2.9, theme, stamp, columns=max(len(shown), 1))
+    colours = {"recording": theme.chosen, "labels": theme.placebo}
+    for ax, (level, words) in zip(axes, shown.items(), strict=False):
+        curve = curves[level]
+        place = np.arange(len(curve))
+        mean, low, high = (
+            100 * np.array([getattr(one, name) for one in curve.values()])
+            for name in ("value", "low", "high")
+        )
+        ax.fill_between(place, low, high, color=colours[level], alpha=0.18, linewidth=0)
+        marker = "o" if level == "recording" else "s"
+        ax.plot(place, mean, marker=marker, ms=4.5, color=colours[level], label=level)
+        names = ["all" if amount is None else str(amount) for amount in curve]
+        ax.set_xticks(place, names)
+        ax.set_xlabel(words)
+        if level == "recording":
+            for one in curves.get("stream", {}).values():
+                ax.plot(
+                    place[-1] + 0.35,
+                    100 * one.value,
+                    "D",
+                    ms=5,
+                    color=theme.many[2],
+                    label="stream",
+                    linestyle="none",
+                )
+        if reference is not None:
+            ax.axhline(100 * reference, color=theme.quiet, linewidth=1, label="classical pipeline")
+        ax.grid(axis="y", linewidth=0.6)
+        ax.set_axisbelow(True)
+    drawn = [one for level in shown for one in curves[level].values()]
+    points = [one.value for one in curves.get("stream", {}).values()]
+    points += [] if reference is None else [reference]
+    lows = [100 * value for value in [*(one.low for one in drawn), *points]]
+    highs = [100 * value for value in [*(one.high for one in drawn), *points]]
+    bottom = min(lows)
+    near = bottom - 100 * chance < 0.6 * (max(highs) - bottom)
+    for ax in axes:
+        if near:  # else it would press all lines together
+            _mark_chance(ax, chance, theme, upright=False)
+        ax.set_ylim(100 * chance - 2 if near else bottom - 2, min(max(highs) + 2, 101))
+    for ax in axes[1:]:
+        ax.tick_params(labelleft=False)
+    axes[0].set_ylabel("balanced accuracy, %")
+    axes[0].legend(loc="lower right", fontsize=7.5)
     return figure
 
 

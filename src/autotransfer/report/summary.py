@@ -70,12 +70,15 @@ class Answer:
         The rest of it.
     warnings : tuple of str
         What must be read before anything else.
+    next_steps : tuple of (str, str)
+        What to do with the model, and the command for it.
     """
 
     headline: str
     tiles: tuple[Tile, ...]
     paragraphs: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    next_steps: tuple[tuple[str, str], ...] = ()
 
 
 def answer(record: Record) -> Answer:

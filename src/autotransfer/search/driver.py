@@ -108,7 +108,8 @@ class Driver:
     work : callable
         What a worker does; `run_trial` but in tests.
     keep : callable, optional
-        Takes the predictions of a trial, before it is on record: (id, bytes).
+        Takes the predictions of a trial and its network, before it is on record: (id, bytes, file
+        name -> content).
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Driver:
         progress: RunProgress,
         stop: Stop,
         work: Callable[..., dict[str, Any]] = run_trial,
-        keep: Callable[[str, bytes], None] | None = None,
+        keep: Callable[[str, bytes, dict[str, bytes]], None] | None = None,
     ) -> None:
         self._ledger, self._start, self._problem_hash = ledger, start, problem_hash
         self._progress, self._stop, self._work, self._keep = progress, stop, work, keep
@@ -270,9 +271,9 @@ class Driver:
             result = future.result()
             value = result["validation"]["balanced_accuracy"]
             if np.isfinite(value):
-                predictions = result.pop("probabilities", None)
+                predictions, network = (result.pop(k, None) for k in ("probabilities", "network"))
                 if predictions is not None and self._keep is not None:
-                    self._keep(key, predictions)
+                    self._keep(key, predictions, network)
                 curves = result.pop("curves", {})
                 return Entry(state="done", result=result, value=value, curves=curves, **what)
             error = ValueError(f"The trial gave the score {value}.")

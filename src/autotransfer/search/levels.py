@@ -8,16 +8,21 @@ predicted that the model was adapted to.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+import torch
 
-from autotransfer.adaptation.registry import AUTO
+from autotransfer.adaptation.guard import Guard, Seen, learned_guard
+from autotransfer.adaptation.information import LEAST_TRIALS
+from autotransfer.adaptation.registry import AUTO, NONE, Policy
+from autotransfer.data.problem import Problem
 from autotransfer.data.trials import Array, Index, TrialArray
 from autotransfer.errors import AdaptationWarning
-from autotransfer.training.estimator import SignalModel, balanced_accuracy
+from autotransfer.training.estimator import SignalModel
 
 LATER, SAME = "later", "same"
 AMOUNTS = (4, 8, 16, 32, 64)
@@ -25,6 +30,18 @@ AMOUNTS = (4, 8, 16, 32, 64)
 
 LABELS = (1, 2, 5, 10)
 """Labelled trials of each class."""
+
+N_LABELS = 5
+"""Those of which the methods are compared, and that a report tells."""
+
+WHOLE, HALF, ONE = "all", "half", "one"
+"""Classes of a recording that the guard is judged by: all of them, half of them, one."""
+
+RECORDING = ("statistics+information", "statistics")
+WITH_LABELS = ("statistics+information+head", "statistics+head", "head")
+"""Ways among which people held out choose, the one that is taken without them first."""
+
+Scores = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -48,16 +65,38 @@ class Case:
     method: str = ""
     tested: str = LATER
 
+    def to_json(self) -> dict[str, Any]:
+        """Give what JSON can hold."""
+        return dict(vars(self))
 
-def standard_cases() -> list[Case]:
-    """List what a run scores: every level, by the method that the amount asks for."""
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gave."""
+        return cls(*(given[name] for name in ("level", "amount", "method", "tested")))
+
+
+def standard_cases(n_labels: int = N_LABELS, statistics: bool = True) -> list[Case]:
+    """List what a run scores, what matters most first.
+
+    Parameters
+    ----------
+    n_labels : int
+        Labelled trials of each class, of which the methods are compared.
+    statistics : bool
+        Whether the network has any that can be adapted; without, only its head is.
+    """
+    labels = [n for n in LABELS if n != n_labels]
+    if not statistics:
+        return [Case("nothing"), *(Case("labels", n, "head") for n in (n_labels, *labels))]
     return [
         Case("nothing"),
-        Case("nothing", tested=SAME),
-        *(Case("recording", amount, AUTO) for amount in (*AMOUNTS, None)),
-        Case("recording", None, AUTO, SAME),
+        *(Case("recording", None, way) for way in RECORDING),
+        *(Case("labels", n_labels, way) for way in WITH_LABELS),
         Case("stream"),
-        *(Case("labels", amount, AUTO) for amount in LABELS),
+        *(Case("recording", amount, AUTO) for amount in AMOUNTS),
+        *(Case("labels", amount, WITH_LABELS[0]) for amount in labels),
+        Case("nothing", tested=SAME),
+        Case("recording", None, RECORDING[0], SAME),
     ]
 
 
@@ -94,6 +133,17 @@ def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
     return np.flatnonzero(~second), np.flatnonzero(second)
 
 
+def mean_recall(true: Index, predicted: Index) -> float:
+    """Balanced accuracy over the classes that there are: scikit-learn warns if there is but one.
+
+    Examples
+    --------
+    >>> mean_recall(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]))
+    0.75
+    """
+    return float(np.mean([np.mean(predicted[true == code] == code) for code in np.unique(true)]))
+
+
 def score_person(
     model: SignalModel,
     X: TrialArray,
@@ -124,17 +174,23 @@ def score_person(
     list of float or None
         Balanced accuracy in each case; None where there are too few trials for it.
     """
-    first, later = halves(codes, unit)
-    order = np.random.default_rng(seed).permutation(first)
-    known = _Known(model, X, codes, order, later)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AdaptationWarning)  # of hundreds of recordings
-        return [known.score(case) for case in cases]
+    known = Known.of(model, X, codes, unit, seed)
+    return [known.score(case) for case in cases]
 
 
 @dataclass(frozen=True)
-class _Known:
-    """A model and a person's trials: the first half in random order, and later ones."""
+class Known:
+    """A model and a person's trials: the first half in random order, and later ones.
+
+    Parameters
+    ----------
+    model, X, codes
+        As for `score_person`.
+    first, later : arrays of int
+        Numbers of trials.
+    made : dict
+        Models that were adapted without labels, each made once.
+    """
 
     model: SignalModel
     X: TrialArray
@@ -143,14 +199,64 @@ class _Known:
     later: Index
     made: dict[tuple[str, int | None], SignalModel] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls, model: SignalModel, X: TrialArray, codes: Index, unit: Array, seed: int = 0
+    ) -> Known:
+        """Cut a person's trials into halves; parameters as for `score_person`."""
+        first, later = halves(codes, unit)
+        return cls(model, X, codes, np.random.default_rng(seed).permutation(first), later)
+
     def score(self, case: Case) -> float | None:
-        if case.level == "stream":
-            return self._stream()
-        tested = self.later if case.tested == LATER else np.arange(len(self.codes))
-        model = self._adapted(case)
+        """Balanced accuracy in a case; None where there are too few trials for it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdaptationWarning)  # of hundreds of recordings
+            if case.level == "stream":
+                return self._stream()
+            tested = self.later if case.tested == LATER else np.arange(len(self.codes))
+            model = self._adapted(case)
         if model is None or not len(tested):
             return None
-        return balanced_accuracy(self.codes[tested], model.predict_codes(self.X.take(tested)))
+        return mean_recall(self.codes[tested], model.predict_codes(self.X.take(tested)))
+
+    def probabilities(self, level: str, n_labels: int = N_LABELS) -> Array:
+        """Estimate class probabilities (n_trials, n_classes) of everything, at a level.
+
+        Each half is predicted with what there is of the other one; a stream goes through all trials
+        in random order, and predicts each before it uses it.
+
+        Parameters
+        ----------
+        level : {"nothing", "recording", "stream", "labels"}
+            What is known of the person.
+        n_labels : int
+            At level labels: trials of each class that have one, or as many as there are.
+        """
+        everything: Array = self.model.probabilities(self.X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdaptationWarning)
+            if level == "stream":
+                order = np.random.default_rng(len(self.later)).permutation(len(self.codes))
+                everything[order] = self.model.live().predict_proba(self.X.take(order))
+            elif level != "nothing" and len(self.first) and len(self.later):
+                for some, tested in ((self.first, self.later), (self.later, self.first)):
+                    model = self._by_half(some, n_labels if level == "labels" else 0)
+                    everything[tested] = model.probabilities(self.X.take(tested))
+        return everything
+
+    def _by_half(self, some: Index, n_labels: int) -> SignalModel:
+        if not n_labels:
+            return self.model.adapt(self.X.take(some))
+        few, rest = self._labels(some, n_labels)
+        labels = self.model.classes_[self.codes[few]]
+        unlabelled = self.X.take(rest) if len(rest) else None
+        return self.model.adapt(self.X.take(few), labels, unlabelled=unlabelled)
+
+    def _labels(self, some: Index, n_labels: int) -> tuple[Index, Index]:
+        """Take so many trials of each class, or as many as there are; and the rest."""
+        classes = np.unique(self.codes)
+        few = np.concatenate([some[self.codes[some] == code][:n_labels] for code in classes])
+        return few, some[~np.isin(some, few)]
 
     def _adapted(self, case: Case) -> SignalModel | None:
         if case.level == "nothing":
@@ -158,8 +264,13 @@ class _Known:
         if case.level == "labels":
             return self._labelled(case)
         if case.tested == SAME:
+            if _too_few(case, len(self.codes)):
+                return None
             return self.model.adapt(self.X, method=case.method)
         if not len(self.first) or (case.amount or 0) > len(self.first):
+            return None
+        n = len(self.first) if case.amount is None else case.amount
+        if _too_few(case, n):
             return None
         return self._recorded(case.method, case.amount)
 
@@ -172,21 +283,18 @@ class _Known:
 
     def _labelled(self, case: Case) -> SignalModel | None:
         assert case.amount is not None
-        mine = [
-            self.first[self.codes[self.first] == code][: case.amount]
-            for code in np.unique(self.codes)
-        ]
-        if min(map(len, mine)) < case.amount:
+        few, _ = self._labels(self.first, case.amount)
+        if len(few) < case.amount * len(np.unique(self.codes)):
             return None
-        few = np.concatenate(mine)
-        rest = self.first[~np.isin(self.first, few)]
-        unlabelled = self.X.take(rest) if len(rest) else None
+        if _too_few(case, len(self.first)):
+            return None
         labels = self.model.classes_[self.codes[few]]
+        # What is done without labels is the same whatever trials have labels.
         before, _, last = case.method.rpartition("+")
-        if before:
-            # What is done without labels is the same whatever trials have labels.
-            return self._recorded(before, None).adapt(self.X.take(few), labels, method=last)
-        return self.model.adapt(self.X.take(few), labels, unlabelled=unlabelled, method=case.method)
+        if case.method == AUTO:
+            before, last = AUTO, "head"
+        model = self._recorded(before, None) if before else self.model
+        return model.adapt(self.X.take(few), labels, method=last)
 
     def _stream(self) -> float | None:
         """Score the second half, which comes after the first, trial by trial."""
@@ -196,4 +304,211 @@ class _Known:
         live.predict_proba(self.X.take(self.first))
         rest = np.random.default_rng(len(self.later)).permutation(self.later)
         predicted = live.predict_proba(self.X.take(rest)).argmax(1)
-        return balanced_accuracy(self.codes[rest], predicted)
+        return mean_recall(self.codes[rest], predicted)
+
+    def seen(self, method: str, seed: int = 0) -> dict[str, Seen]:
+        """Adapt to recordings of all classes, of half of them and of one: what is gained by it.
+
+        The recording of all classes is the first half, and later trials are scored; of few classes
+        all trials are adapted to and scored.
+
+        Parameters
+        ----------
+        method : str
+            Of adaptation, without labels.
+        seed : int
+            Decides which classes are left.
+        """
+        classes = np.random.default_rng(seed).permutation(np.unique(self.codes))
+        cuts = {HALF: classes[: len(classes) // 2], ONE: classes[:1]}
+        used = {name: np.flatnonzero(np.isin(self.codes, kept)) for name, kept in cuts.items()}
+        if len(cuts[HALF]) < 2:
+            del used[HALF]
+        pairs = {name: (some, some) for name, some in used.items()}
+        if len(self.first) and len(self.later):
+            pairs[WHOLE] = self.first, self.later
+        return {name: self._gain(*pair, method) for name, pair in pairs.items()}
+
+    def _gain(self, some: Index, tested: Index, method: str) -> Seen:
+        """Adapt to some trials, and compare predictions of others."""
+        told = self.model.probabilities(self.X.take(some))
+        models = self.model, self.model.adapt(self.X.take(some), method=method)
+        before, after = (
+            mean_recall(self.codes[tested], one.predict_codes(self.X.take(tested)))
+            for one in models
+        )
+        return Seen.of(torch.from_numpy(told), after - before)
+
+
+def _too_few(case: Case, n_trials: int) -> bool:
+    """Whether "auto" would not do it with so many trials."""
+    return "information" in case.method and n_trials < LEAST_TRIALS
+
+
+def people_held_out(
+    problem: Problem, held_out: Index, model: SignalModel, seed: int = 0
+) -> dict[str, Known]:
+    """Find what there is of each person of some trials.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    held_out : array of int
+        Numbers of trials that the model was not trained on.
+    model, seed
+        As for `score_person`.
+    """
+    people = {}
+    for person in np.unique(problem.subject[held_out]):
+        mine = held_out[problem.subject[held_out] == person]
+        unit = mine if problem.recording is None else problem.recording[mine]
+        people[str(person)] = Known.of(model, problem.X.take(mine), problem.codes[mine], unit, seed)
+    return people
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What is known of a new person, and what it was worth to those who were held out.
+
+    Parameters
+    ----------
+    scores : dict of Case to dict of str to float
+        Balanced accuracy of each person; only cases in which every group was scored.
+    seen : dict of str to dict of str to Seen
+        What was seen of recordings: what they were cut to -> person -> that.
+    """
+
+    scores: dict[Case, Scores] = field(default_factory=dict)
+    seen: dict[str, dict[str, Seen]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Iterable[Mapping[str, Any]], n_groups: int) -> Levels:
+        """Put together what `score_levels` gave for each of so many groups of people."""
+        found: dict[Case, list[Scores]] = {}
+        seen: dict[str, dict[str, Seen]] = {}
+        for result in results:
+            for one in result["cases"]:
+                found.setdefault(Case.from_json(one), []).append(one["subjects"])
+            for cut, people in result["guard"].items():
+                seen.setdefault(cut, {}).update({p: Seen(**one) for p, one in people.items()})
+        whole = {case: parts for case, parts in found.items() if len(parts) == n_groups}
+        merged = {
+            case: {person: score for part in parts for person, score in part.items()}
+            for case, parts in whole.items()
+        }
+        return cls({case: scores for case, scores in merged.items() if scores}, seen)
+
+    def ways(self, level: str, amount: int | None, tested: str = LATER) -> dict[str, Scores]:
+        """Scores by each method that was tried with an amount, and by the model as it is.
+
+        Under the guard: who would be refused by the bounds that others give has, of what is done
+        without labels, nothing.
+        """
+        tried = {
+            case.method: scores
+            for case, scores in self.scores.items()
+            if (case.level, case.amount, case.tested) == (level, amount, tested)
+        }
+        if not tried:
+            return {}
+        plain = {"recording": NONE, "labels": "head"}.get(level, "")
+        tried[NONE] = self.scores[Case("nothing", tested=tested)]
+        if plain not in tried:
+            return tried
+        refused = self.refused
+        return {
+            way: {p: tried[plain].get(p, s) if p in refused else s for p, s in scores.items()}
+            for way, scores in tried.items()
+            if way != NONE
+        } | {NONE: tried[NONE]}
+
+    @cached_property
+    def refused(self) -> set[str]:
+        """People whose whole recording a guard refuses that was learned on all others."""
+        return {
+            person
+            for person, own in self.seen.get(WHOLE, {}).items()
+            if not own.passes(self._guard(but=person))
+        }
+
+    def _guard(self, but: str | None = None) -> Guard:
+        return learned_guard(
+            {
+                cut: [one for person, one in people.items() if person != but]
+                for cut, people in self.seen.items()
+            }
+        )
+
+    def chosen(self, level: str, amount: int | None, tested: str = LATER) -> Scores:
+        """Score everybody by the method that is best for all others."""
+        return by_others(self.ways(level, amount, tested))
+
+    def policy(self, n_labels: int = N_LABELS) -> Policy:
+        """Say what "auto" should do, by what people held out gained by."""
+        recording = best_way(self.ways("recording", None)) or Policy().recording
+        labels = best_way(self.ways("labels", n_labels)) or Policy().labels
+        return Policy(recording, labels, self._guard())
+
+    def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
+        """Score everybody at each level: nothing, all of a recording, a stream, some labels."""
+        found = {
+            "nothing": self.scores.get(Case("nothing"), {}),
+            "recording": self.chosen("recording", None),
+            "stream": self.scores.get(Case("stream"), {}),
+            "labels": self.chosen("labels", n_labels),
+        }
+        return {level: scores for level, scores in found.items() if scores}
+
+    def curve(self, level: str) -> dict[int | None, Scores]:
+        """Scores of everybody against the amount; without amounts that somebody has too few for."""
+        everybody = set(self.scores.get(Case("nothing"), {}))
+        amounts = dict.fromkeys(
+            c.amount for c in self.scores if (c.level, c.tested) == (level, LATER)
+        )
+        ordered = sorted(amounts, key=lambda n: float("inf") if n is None else n)
+        found = {amount: self.chosen(level, amount) for amount in ordered}
+        return {amount: scores for amount, scores in found.items() if set(scores) == everybody}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """List every score: person, level, amount, tested, method, score."""
+        return [
+            {
+                "person": person,
+                "level": case.level,
+                "amount": case.amount,
+                "tested": case.tested,
+                "method": case.method,
+                "score": score,
+            }
+            for case, scores in self.scores.items()
+            for person, score in scores.items()
+        ]
+
+
+def best_way(ways: Mapping[str, Scores], but: str | None = None) -> str | None:
+    """Name the way by which people have the highest mean score; of equal ones the first.
+
+    Parameters
+    ----------
+    ways : mapping of str to dict
+        Scores of people by each way.
+    but : str, optional
+        Somebody whose scores have no say.
+    """
+    if not ways:
+        return None
+    people = set.intersection(*(set(scores) for scores in ways.values())) - {but}
+    means = {
+        way: float(np.mean([scores[person] for person in sorted(people)] or [0.0]))
+        for way, scores in ways.items()
+    }
+    return max(means, key=lambda way: means[way])
+
+
+def by_others(ways: Mapping[str, Scores]) -> Scores:
+    """Score everybody by the way that is best for all others."""
+    if not ways:
+        return {}
+    people = set.intersection(*(set(scores) for scores in ways.values()))
+    return {who: ways[best_way(ways, who) or NONE][who] for who in sorted(people)}

@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from autotransfer.adaptation.registry import LEVELS
 from autotransfer.censoring.registry import make_censor
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import SubjectFolds
 from autotransfer.data.validate import as_count
 from autotransfer.errors import SettingError, SmallCellWarning, join_some
+from autotransfer.registry import lookup
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan, parse_budget
+from autotransfer.search.levels import N_LABELS
 from autotransfer.search.settings import selection
 from autotransfer.search.settings.recipe import RecipeSpace
 from autotransfer.search.settings.recipe_space import recipe_space
@@ -64,6 +67,10 @@ class RunOptions:
         Whether somebody asked for so many folds.
     n_jobs : int
         Trials at once.
+    new_person : {"nothing", "recording", "stream", "labels"}
+        What will be known of a new person.
+    n_labels : int
+        Labels of each class, at level labels.
     """
 
     space: Space
@@ -83,6 +90,8 @@ class RunOptions:
     recipes: RecipeSpace | None = None
     n_folds_given: bool = False
     n_jobs: int = 1
+    new_person: str = "nothing"
+    n_labels: int = 5
 
     def settings(self, n: int | None) -> list[Setting]:
         """Baselines, and the n settings that a grid search would try."""
@@ -164,7 +173,7 @@ OF_THE_PAPER = {
     **{"strategy": "grid", "n_settings": None, "prune": False},
     **{"keep": 3, "n_seeds": 1, "search_folds": 1},
 }
-OF_AUTO = {"recipes": None, "signal": None}
+OF_AUTO = {"recipes": None, "signal": None, "new_person": "nothing", "n_labels": 5}
 """Options of one procedure only, with their defaults."""
 
 # Options of a classifier that settings, trials or the run decide.
@@ -183,7 +192,15 @@ def shared_of(estimator: Any, X: Any, y: Any, subject: Any) -> Shared:
     given["sfreq"] = options.sfreq
     given["device"] = str(find_device(base.device))
     training = options.hash(problem.fingerprint, np.zeros(0, np.intp), seed)
-    return Shared(problem, given, digest([PROTOCOL, training]))
+    level, n_labels = estimator.new_person, as_count(estimator.n_labels, "n_labels")
+    lookup("level of what is known of a new person", level, LEVELS)
+    parts: list[Any] = [PROTOCOL, training]
+    if level != "nothing":
+        # The same training has other scores then.
+        recording = None if problem.recording is None else problem.recording.tolist()
+        parts += [level, n_labels if level == "labels" else None, recording]
+    known = {"new_person": level, "n_labels": n_labels}
+    return Shared(problem, given, digest(parts), **known)
 
 
 def _classifier(estimator: Any) -> CensoredClassifier:
@@ -278,6 +295,8 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
         recipes=recipes,
         n_folds_given=estimator.n_folds is not None,
         n_jobs=estimator.n_jobs if estimator.n_jobs > 0 else (os.cpu_count() or 1),
+        new_person=estimator.new_person,
+        n_labels=estimator.n_labels,
     )
 
 
@@ -316,4 +335,6 @@ def run_definition(shared: Shared, options: RunOptions) -> dict[str, Any]:
         "budget": options.budget,
         **{name: getattr(options, name) for name in same},
         **({} if options.recipes is None else {"recipes": options.recipes.to_json()}),
+        **({} if options.new_person == "nothing" else {"new_person": options.new_person}),
+        **({} if options.n_labels == N_LABELS else {"n_labels": options.n_labels}),
     }

@@ -163,8 +163,8 @@ def verdict(results: dict[str, Any]) -> str:
     sentences = []
     if results["nested"]["mean"] is not None:
         sentences.append(
-            f"Expect {_score(results['nested'])} of a new person: each person was tested by a "
-            "model that had never seen them, and chosen without their score"
+            f"Expect {_score(results['nested'])} of a new person{known_words(results)}: each "
+            "person was tested by a model that had never seen them, and chosen without their score"
         )
     if "members" in results:
         sentences += _found(results)
@@ -178,7 +178,9 @@ def verdict(results: dict[str, Any]) -> str:
             f"Chosen: {chosen['name']}{mark}, which over all people has {_score(chosen['test'])}, "
             f"against {_score(baseline['test'])} uncensored"
         )
-    if chosen["adapted"]["mean"] is not None:
+    if results.get("levels"):
+        sentences.append(_worth(results["levels"], results["n_labels"]))
+    elif chosen["adapted"]["mean"] is not None:
         who = "Adapted to each of them without labels"
         if len(results.get("members", ())) > 1:
             who = f"One of these networks ({chosen['test']['mean']:.3f}), adapted to each of them"
@@ -216,6 +218,30 @@ def _found(results: dict[str, Any]) -> list[str]:
     if results["not_tried"]:
         sentences.append(f"Not tried for want of time: {join_some(results['not_tried'], 5)}")
     return sentences
+
+
+def known_words(results: dict[str, Any]) -> str:
+    """Say what a run takes to be known of a new person; "" for nothing."""
+    n = results.get("n_labels")
+    words = {
+        "recording": " of whom there is a recording without labels",
+        "stream": " with whom it goes along, trial by trial",
+        "labels": f" of whom there are {n} labelled trials of each class",
+    }
+    return words.get(results.get("new_person", ""), "")
+
+
+def _worth(levels: dict[str, Any], n_labels: int) -> str:
+    """Say what trials of the new person would be worth."""
+    words = {
+        "recording": "unlabelled trials of them",
+        "stream": "going along with them trial by trial",
+        "labels": f"{n_labels} labelled trials of each class",
+    }
+    parts = [
+        f"{words[level]} {one['nothing']:.3f} -> {one['mean']:.3f}" for level, one in levels.items()
+    ]
+    return f"What a new person's own trials are worth, by one network: {'; '.join(parts)}"
 
 
 def begun_cheaper(results: dict[str, Any]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +39,8 @@ class RunFolder:
         self.ledger, self.model = path / "ledger.jsonl", path / "model"
         self.refit = path / "refit.json"
         self.checkpoints, self.signals = path / "checkpoints", path / "signals"
-        self.predictions = path / "predictions"
+        self.predictions, self.networks = path / "predictions", path / "networks"
+        self.levels = path / "levels.csv"
         self.heartbeat = path / ".heartbeat.json"
 
     def claim(self, definition: dict[str, Any], about: dict[str, Any]) -> None:
@@ -83,21 +86,64 @@ class RunFolder:
         models : list of dict
             File name -> content, of each model; several make the folder of an ensemble.
         """
-        from autotransfer.training.ensemble import write_members
-
         self.refit.unlink(missing_ok=True)
+        self._put_model(models)
+        atomic.write_json(self.refit, {"refit": key})
+
+    def _put_model(self, models: list[dict[str, bytes]]) -> None:
+        from autotransfer.training.ensemble import write_members
+        from autotransfer.training.model.folder import write_files
+
         with atomic.folder(self.model, overwrite=True) as temp:
             if len(models) > 1:
                 write_members(temp, models)
             else:
-                for name, content in models[0].items():
-                    (temp / name).write_bytes(content)
-        atomic.write_json(self.refit, {"refit": key})
+                write_files(temp, models[0])
 
-    def write_predictions(self, key: str, content: bytes) -> None:
-        """Keep the class probabilities of a trial: float16, row by row."""
-        self.predictions.mkdir(exist_ok=True)
-        atomic.write_bytes(self.predictions / f"{key}.f16", content)
+    def write_policy(self, policy: dict[str, Any]) -> None:
+        """Write into the model what was learned about its adaptation, unless it is there already.
+
+        Parameters
+        ----------
+        policy : dict
+            What `autotransfer.adaptation.registry.Policy.to_json` gave.
+        """
+        from autotransfer.training.model.folder import with_adaptation
+
+        folders = sorted(self.model.glob("member-*")) or [self.model]
+        models = [{one.name: one.read_bytes() for one in folder.iterdir()} for folder in folders]
+        changed = [with_adaptation(files, policy) for files in models]
+        if changed != models:
+            self._put_model(changed)
+
+    def keep_trial(self, key: str, predictions: bytes, network: dict[str, bytes]) -> None:
+        """Keep the class probabilities of a trial (float16, row by row), and its network.
+
+        Parameters
+        ----------
+        key : str
+            Of the trial.
+        predictions : bytes
+            The class probabilities.
+        network : dict of str to bytes
+            File name -> content of its model folder.
+        """
+        for folder in (self.predictions, self.networks):
+            folder.mkdir(exist_ok=True)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for name, content in network.items():
+                archive.writestr(name, content)
+        atomic.write_bytes(self.networks / f"{key}.zip", packed.getvalue())
+        atomic.write_bytes(self.predictions / f"{key}.f16", predictions)
+
+    def read_network(self, key: str) -> dict[str, bytes] | None:
+        """Read the model folder of a trial's network: file name -> content; None if it is gone."""
+        try:
+            with zipfile.ZipFile(self.networks / f"{key}.zip") as archive:
+                return {name: archive.read(name) for name in archive.namelist()}
+        except (OSError, zipfile.BadZipFile):
+            return None
 
     def read_predictions(self, key: str, shape: tuple[int, int]) -> Any:
         """Read the class probabilities of a trial; None if they are not here, whole."""
@@ -141,7 +187,7 @@ class RunFolder:
 
     def tidy(self) -> None:
         """Delete what only a run that goes on needs."""
-        for folder in (self.checkpoints, self.signals):
+        for folder in (self.checkpoints, self.signals, self.networks):
             shutil.rmtree(folder, ignore_errors=True)
 
 

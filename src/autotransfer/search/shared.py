@@ -27,12 +27,18 @@ class Shared:
         Hash of both.
     checkpoints : str, optional
         Folder where trials keep checkpoints.
+    new_person : {"nothing", "recording", "stream", "labels"}
+        What will be known of a new person: who is held out is treated so.
+    n_labels : int
+        Labels of each class, at level labels.
     """
 
     problem: Problem
     options: Mapping[str, Any]
     hash: str
     checkpoints: str | None = None
+    new_person: str = "nothing"
+    n_labels: int = 5
 
 
 WORKER_MEMORY = 450 * 2**20

@@ -27,6 +27,7 @@ STAGES = {
     "search": "searching",
     "crossval": "cross-validating",
     "refit": "refitting",
+    "levels": "scoring what is known of a new person",
     "portrait": "looking at the latents",
 }
 """What a run does in its stages, in words."""

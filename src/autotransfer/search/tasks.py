@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import numpy.typing as npt
 from autotransfer.adaptation.statistics import adaptable
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
-from autotransfer.data.trials import Index, evenly
+from autotransfer.data.trials import Array, Index, evenly
 from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
 from autotransfer.search.engines.base import Handle
+from autotransfer.search.levels import N_LABELS, people_held_out, standard_cases
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
+from autotransfer.training.model.folder import write_files
 
 ADAPTED_TO = 64
 """Unlabelled trials that a model is adapted to: more gain little (docs/adapting.md), and all are in
@@ -42,7 +46,8 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
         and by class; of each test subject after `adapt`; curves; epochs; seconds; names of
         warnings. All but the seconds is equal whenever the same trial is run again on the same kind
         of machine. A trial that holds out a group has no test people of its own: those who validate
-        are both, and their class probabilities are there too, as bytes of float16.
+        are both, and their class probabilities are there too, as bytes of float16, and the network
+        as the files of a model folder.
     """
     shared: Shared = handle.get()
     problem = shared.problem
@@ -61,12 +66,13 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
         seed = trial.random_state(shared.hash)
         clf.fit_fold(problem, fold, seed)
     names = [w.category.__name__ for w in caught if issubclass(w.category, AutoTransferWarning)]
-    probabilities = clf.probabilities(problem.X.take(fold.validation))
+    probabilities = held_out_probabilities(shared, trial, clf)
     validation = scores(problem, fold.validation, probabilities.argmax(1))
     test, new = validation, fold.validation
     more: dict[str, Any] = {}
     if trial.grouped:
         more["probabilities"] = probabilities.astype(np.float16).tobytes()
+        more["network"] = clf.files()
     else:
         new = fold.test
         test = scores(problem, new, clf.predict_codes(problem.X.take(new)))
@@ -85,6 +91,25 @@ def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
     if not np.isfinite(result["validation"]["balanced_accuracy"]):
         raise NonFiniteLossError(f"The score of {trial} is not a number.")
     return result
+
+
+def held_out_probabilities(shared: Shared, trial: Trial, clf: CensoredClassifier) -> Array:
+    """Predict who validates, as somebody of whom is known what the run was told of new people.
+
+    Returns
+    -------
+    array of shape (n_trials, n_classes)
+        Class probabilities of ``fold.validation``.
+    """
+    problem = shared.problem
+    trials = trial.fold_of(problem).validation
+    found = clf.probabilities(problem.X.take(trials))
+    if shared.new_person != "nothing":
+        seed = trial.random_state(shared.hash)
+        for person, known in people_held_out(problem, trials, clf, seed).items():
+            mine = problem.subject[trials].astype(str) == person
+            found[mine] = known.probabilities(shared.new_person, shared.n_labels)
+    return found
 
 
 def classifier(shared: Shared, trial: Trial, **more: Any) -> CensoredClassifier:
@@ -180,6 +205,76 @@ def still_falling(history: list[dict[str, float]]) -> bool:
     if len(losses) < 2 * part:
         return False
     return float(np.mean(losses[-part:])) < 0.99 * float(np.mean(losses[-2 * part : -part]))
+
+
+def score_levels(
+    handle: Handle,
+    trial: Trial,
+    files: Mapping[str, bytes] | None = None,
+    n_labels: int = N_LABELS,
+    seconds: float | None = None,
+) -> dict[str, Any]:
+    """Score everybody whom a trial held out at every level, by its trained network.
+
+    Parameters
+    ----------
+    handle : Handle
+        Of what all trials share, a `Shared`.
+    trial : Trial
+        Which holds out a group of people.
+    files : mapping of str to bytes, optional
+        The model folder of the network that it trained; without one it is trained again.
+    n_labels : int
+        As for `autotransfer.search.levels.standard_cases`.
+    seconds : float, optional
+        Time for it: cases for which there is none are left out.
+
+    Returns
+    -------
+    dict
+        What JSON can hold. ``cases``: of each case what it is and ``subjects``, the balanced
+        accuracy of each person. ``guard``: of each cut, of each person what `Seen` holds.
+        ``seconds``.
+    """
+    shared: Shared = handle.get()
+    problem = shared.problem
+    began = time.perf_counter()
+    seed, fold = trial.random_state(shared.hash), trial.fold_of(problem)
+    if files is None:
+        clf = classifier(shared, trial, max_epochs=trial.epochs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AutoTransferWarning)
+            clf.fit_fold(problem, fold, seed)
+    else:
+        clf = _loaded(files, shared.options.get("encoder"))
+    people = people_held_out(problem, fold.validation, clf, seed)
+    able = adaptable(clf.network_)
+    found: list[dict[str, Any]] = []
+    guard: dict[str, dict[str, dict[str, float]]] = {}
+    for case in standard_cases(n_labels, able):
+        scores: dict[str, float | None] = {}
+        for person, known in people.items():
+            if seconds is not None and time.perf_counter() - began > seconds:
+                break
+            scores[person] = known.score(case)
+        if len(scores) < len(people):
+            break
+        there = {person: score for person, score in scores.items() if score is not None}
+        found.append(case.to_json() | {"subjects": there})
+    if able and found:
+        for person, known in people.items():
+            # By statistics alone: they do most of the harm, and take no time.
+            for cut, seen in known.seen("statistics", seed).items():
+                guard.setdefault(cut, {})[person] = dict(vars(seen))
+    return {"cases": found, "guard": guard, "seconds": time.perf_counter() - began}
+
+
+def _loaded(files: Mapping[str, bytes], encoder: Any) -> CensoredClassifier:
+    """Make a classifier from the files of its model folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), files)
+        own = None if isinstance(encoder, str) else encoder
+        return CensoredClassifier.load(folder, encoder=own)
 
 
 def refit(handle: Handle, trial: Trial) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.registry import adapt, chosen
+from autotransfer.adaptation.registry import Policy, adapt, chosen
 from autotransfer.data.info import amplitude
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.problem import Problem
@@ -289,6 +289,11 @@ class CensoredClassifier(SignalModel):
         """Itself: the one classifier of which it is made."""
         return (self,)
 
+    @property
+    def policy(self) -> Policy:
+        """What "auto" does when it is adapted: a run puts it into ``provenance_``."""
+        return Policy.from_json(self.provenance_.get("adaptation"))
+
     def _encode(self, X: TrialArray, logits: bool) -> Array:
         return encode_trials(self.network_, self.normaliser_, X, logits)
 
@@ -300,7 +305,7 @@ class CensoredClassifier(SignalModel):
 
     def _for_person(self, person: Person, method: str, prior: int) -> Self:
         fitted = Fitted(self.network_, self.normaliser_)
-        method = chosen(fitted, person, method)
+        method = chosen(fitted, person, method, self.policy)
         made = adapt(fitted, person, method, prior)
         personal = copy(self)
         personal.network_, personal.normaliser_ = made.network, made.normaliser

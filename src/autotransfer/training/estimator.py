@@ -208,11 +208,20 @@ class SignalModel(SignalEstimator):
         personal = self._for_person(person, method, as_count(prior, "prior", least=0))
         methods = [one.provenance_["adapted"]["method"] for one in personal.members]
         if NONE in methods:
-            warnings.warn(
+            level = "recording" if y is None else "labels"
+            never = [one for one in self.members if getattr(one.policy, level) == NONE]
+            reason = (
                 "These trials seem to be of few of the classes, and a model adapted to them would "
                 "see the other classes in them: it was left as it is. Give trials of all "
-                "classes, or labels, or name a method: adapt(X, method='statistics'), "
-                "--method statistics.",
+                "classes, or labels, or name a method"
+            )
+            if never:
+                reason = (
+                    f"In the run that made this model, people held out did not gain at level "
+                    f"{level}: it was left as it is. To adapt it all the same, name a method"
+                )
+            warnings.warn(
+                f"{reason}: adapt(X, method='statistics'), --method statistics.",
                 AdaptationWarning,
                 stacklevel=2,
             )

@@ -121,10 +121,10 @@ class Live:
 def _begun(member: Any, prior: int) -> Stream:
     """Begin the stream of a network, or go on with one that was saved."""
     fitted = Fitted(member.network_, member.normaliser_)
-    state = member.stream_
+    state, guard = member.stream_, member.policy.guard
     if state is None:
-        return Stream(fitted, prior)
-    return Stream.resumed(fitted, state)
+        return Stream(fitted, prior, guard)
+    return Stream.resumed(fitted, state, guard)
 
 
 def _personal(member: Any, stream: Stream) -> Any:

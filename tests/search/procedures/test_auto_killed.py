@@ -27,15 +27,15 @@ sys.path.insert(0, {here!r})
 if __name__ == "__main__":
     from test_auto_procedure import DATA, auto
 
-    auto(sys.argv[1], engine="local", n_jobs=2, portraits=True).fit(DATA)
+    auto(sys.argv[1], engine="local", n_jobs=2, portraits=True, levels=True).fit(DATA)
 """
 STAGES = (
     *("auto", "first", "reference", "recipe", "censor", "confirm"),
-    *("closing", "refit", "portrait"),
+    *("closing", "refit", "levels", "portrait"),
 )
 """As they stand in the ledger: "auto" and "closing" are the plans at the start and at the end."""
 
-TABLES = ("trials.csv", "candidates.csv", "results.json")
+TABLES = ("trials.csv", "candidates.csv", "levels.csv", "results.json")
 
 
 def lines(folder: Path) -> list[dict[str, object]]:

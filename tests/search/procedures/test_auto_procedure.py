@@ -46,7 +46,7 @@ def auto(out, **options):
     tiny = {"F1": 2, "kernel_length": 16, "depthwise_kernel_length": 4}
     fixed = {
         "classifier": at.CensoredClassifier(encoder_options=tiny, device="cpu"),
-        **{"recipes": RECIPES, "space": SPACE, "n_folds": 3, "portraits": False},
+        **{"recipes": RECIPES, "space": SPACE, "n_folds": 3, "portraits": False, "levels": False},
         **{"engine": drive.THREAD, "verbose": False},
     }
     return at.AutoTransfer(out=out, **fixed | options)
@@ -107,6 +107,66 @@ def test_killed_anywhere_it_ends_in_the_same_table(whole, tmp_path, n_lines):
     assert {e.id for s in entries(there).values() for e in s} == {
         e.id for s in entries(folder).values() for e in s
     }
+
+
+def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
+    folder = tmp_path / "run"
+    quick = RecipeSpace([Dimension("steps", ({"n_steps": 8},), 0.01)])
+    options = {"levels": True, "recipes": quick, "space": Space(["mmd"], ["marginal"])}
+    run = auto(folder, **options).fit(DATA)
+    assert {len(entries(folder)[stage]) for stage in ("levels", "first")} == {3}
+    assert set(run.levels_.level) == {"nothing", "recording", "stream", "labels"}
+    assert set(run.levels_.person) == {str(s) for s in DATA.subject_ids}
+    results = json.loads((folder / "results.json").read_text())
+    nothing = run.levels_[(run.levels_.level == "nothing") & (run.levels_.tested == "later")]
+    assert results["levels"]["labels"]["nothing"] == pytest.approx(nothing.score.mean())
+    assert "5 labelled trials of each class" in verdict(results)
+    table = pd.read_csv(folder / "levels.csv", dtype={"person": str})
+    assert len(table) == len(run.levels_)
+    assert all("adaptation" in one.provenance_ for one in run.best_estimator_.members)
+    assert not (folder / "networks").exists()
+    text = write_report(folder).read_text()
+    five = run.levels_[(run.levels_.level == "labels") & (run.levels_.amount == 5)]
+    heads = five[five.method == "head"].set_index("person").score
+    gain = (heads - nothing.set_index("person").score).mean()
+    assert results["levels"]["labels"]["mean"] == pytest.approx(heads.mean())  # the one way here
+    shown = f"{100 * gain:+.1f}".replace("-", "\N{MINUS SIGN}")
+    assert "With 5 labels of each class</dt>" in text
+    assert f">{shown if shown[1:] != '0.0' else '0.0'} points<" in text
+    assert "Balanced accuracy of people held out against what is known of them" in text
+    assert "autotransfer adapt run recording.npz --out person.model" in text
+    assert (folder / "report-files" / "levels.png").exists()
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    again = auto(folder, **options).fit(DATA)
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+    pd.testing.assert_frame_equal(again.levels_, run.levels_)
+
+
+def test_a_run_for_people_with_a_recording_is_another_run(whole, tmp_path):
+    folder, plain = whole
+    run = auto(tmp_path / "run", new_person="recording").fit(DATA)
+    assert run.candidates_.test_mean.tolist() != plain.candidates_.test_mean.tolist()
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["new_person"] == "recording"
+    assert "of whom there is a recording without labels" in verdict(results)
+    page = write_report(tmp_path / "run").read_text()
+    assert "With a recording, no labels" in page
+    assert "new_person=&#39;recording&#39;" in page
+    ids = [{e.id for e in entries(f)["first"]} for f in (folder, tmp_path / "run")]
+    assert not ids[0] & ids[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"new_person": "everything"}, "level of what is known"),
+        ({"n_labels": 0}, "n_labels"),
+        ({"new_person": "recording", "procedure": "paper", "recipes": None}, "new_person"),
+    ],
+)
+def test_a_level_that_makes_no_sense_is_refused(tmp_path, options, words):
+    with pytest.raises(SettingError, match=words):
+        auto(tmp_path / "run", **options).fit(DATA)
 
 
 def test_people_held_out_reach_nothing_but_their_scores():

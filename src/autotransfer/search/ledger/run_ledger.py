@@ -58,6 +58,13 @@ _REFERENCE = {
     "means": {str: _SHARE},
     "seconds": _TIME,
 }
+_CASE = {"level": str, "amount": (int, None), "method": str, "tested": str}
+_SEEN = {"spread": slice(-1, 2), "shares": slice(-1, 2), "gain": slice(-1, 1)}
+_LEVELS = {
+    "cases": [_CASE | {"subjects": {str: _SHARE}}],
+    "guard": {str: {str: _SEEN}},
+    "seconds": _TIME,
+}
 _COUNTS = ("n_settings", "keep", "n_folds", "n_seeds", "search_folds", "n_baselines")
 _PLAN = dict.fromkeys(_COUNTS, slice(0, 10**6)) | {"rungs": [int, ...], "seconds": _TIME}
 _COSTS = {"epoch": {str: _TIME}, "fixed": {str: _TIME}, "seconds": _TIME, "n_folds": int}
@@ -72,13 +79,17 @@ ENTRIES = {
         ("refit", _TRIAL | {"grouped": (bool, ...)}, {"best_epoch": int, "seconds": _TIME}),
         ("portrait", _TRIAL | {"placebo": bool, "grouped": (bool, ...)}, _PORTRAIT),
         ("reference", {"n_folds": int}, _REFERENCE),
+        ("levels", _GROUPED | {"n_labels": int}, _LEVELS),
     )
 }
 _CURVES = checker({str: [(_LOSS, None)]})
 PLANS: dict[str, Any] = {
     "search": {"plan": _PLAN, "costs": (_COSTS, None)},
     "crossval": {"plan": _PLAN, "candidates": [SETTING, ...]},
-    "closing": {"most": slice(1, 1000), "portraits": bool, "missed": [str]},
+    "closing": {
+        **{"most": slice(1, 1000), "portraits": bool, "missed": [str]},
+        "level_seconds": (_TIME, None),
+    },
     "auto": {"n_folds": slice(2, 10**6), "seconds": _TIME, "spent": _TIME},
 }
 MOST_TRIALS = 10**6

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from autotransfer.errors import IncompleteResultsError
 from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.levels import Levels
 from autotransfer.search.options import RunOptions
 from autotransfer.search.procedures.answer import (
     MOST_MEMBERS,
@@ -33,6 +34,7 @@ from autotransfer.search.procedures.answer import (
 from autotransfer.search.procedures.closing import (
     await_refits,
     record_extra,
+    record_levels,
     record_portraits,
     submit_refits,
 )
@@ -69,6 +71,9 @@ SLACK = 0.04
 CLEARLY = 0.8
 """How credible it must be that a setting is worse than the best, for it to get no further seeds."""
 
+LEVELS = 0.08
+"""Share of a budget that is kept to score what is known of a new person."""
+
 PROBING = 20.0
 """Seconds that a portrait of the latent takes beside its training."""
 
@@ -93,6 +98,12 @@ class Outcome:
         What was not tried for want of time, in words.
     complete : bool
         Whether the run has come to its end.
+    levels : Levels
+        What recordings and labels of them were worth to people held out; empty before the end.
+    new_person : {"nothing", "recording", "stream", "labels"}
+        What will be known of a new person, by which all was chosen.
+    n_labels : int
+        Labels of each class, at level labels.
     """
 
     answer: Answer
@@ -102,6 +113,9 @@ class Outcome:
     rule: str
     missed: tuple[str, ...]
     complete: bool
+    levels: Levels = field(default_factory=Levels)
+    new_person: str = "nothing"
+    n_labels: int = 5
 
 
 class Clock:
@@ -148,6 +162,8 @@ class AutoProcedure:
         Is handed an `Outcome` whenever there is a better answer, with its model written.
     portraits : bool
         Whether time is kept for portraits of the latents.
+    levels : bool
+        Whether time is kept to score what is known of a new person.
     """
 
     def __init__(
@@ -161,11 +177,13 @@ class AutoProcedure:
         driver: Driver,
         publish: Callable[[Outcome], None],
         portraits: bool = True,
+        levels: bool = True,
     ) -> None:
         assert options.recipes is not None
         self.options, self.shared, self.folder, self.ledger = options, shared, folder, ledger
         self.start, self.progress, self.driver, self.publish = start, progress, driver, publish
-        self.recipes, self.problem, self._portraits = options.recipes, shared.problem, portraits
+        self.recipes, self.problem = options.recipes, shared.problem
+        self._portraits, self._levels = portraits, LEVELS if levels else 0.0
         self.rule = lookup_rule(options.rule)
         progress.name_of = self._name
         self._known: dict[Trial, TrialScores] = {}
@@ -213,21 +231,8 @@ class AutoProcedure:
         What the time decides is put on record first: the same call gives the same answer again.
         """
         if self._closing is None:
-            best = self._incumbent(plan)
-            one = self._seconds(best, plan)
-            most, portraits = MOST_MEMBERS, self._portraits
-            if self.clock.budget is not None:
-                left = max(self.clock.left, 0.0)
-                most = max(1, min(most, int(left // max(one, 1e-9)) * self._workers))
-                networks = min(most, len(self._tried(plan).by_seed[best]))
-                needs = math.ceil(networks / self._workers) * one + one + min(PROBING, 2 * one)
-                portraits = portraits and needs <= left
-            if self._portraits and not portraits:
-                self._missed.append("portraits of the latents")
-            closing: dict[str, Any] = {"most": most, "portraits": portraits}
-            closing["missed"] = self._missed
-            self.ledger.write_plan("closing", closing)
-            self._closing = closing
+            self._closing = self._plan_closing(plan)
+            self.ledger.write_plan("closing", self._closing)
         self._missed = list(self._closing["missed"])
         outcome = self._choose(plan, self._closing["most"], complete=True)
         trials = self._members(outcome.answer, plan)
@@ -238,11 +243,49 @@ class AutoProcedure:
             self.progress.say(f"training {name} on everybody{several}")
             futures = submit_refits(trials, self.start)
             self._write_model(trials, self._wait(futures, trials))
+        if self._levels:
+            outcome = replace(outcome, levels=self._score_levels(outcome, plan))
         if self._closing["portraits"]:
             trial = self._trials(outcome.answer.setting, plan)[0]
             parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)
             record_portraits(trial, *parts)
         return outcome
+
+    def _plan_closing(self, plan: AutoPlan) -> dict[str, Any]:
+        """Share out what time is left: networks on everybody, levels, portraits."""
+        best = self._incumbent(plan)
+        one = self._seconds(best, plan)
+        most, portraits = MOST_MEMBERS, self._portraits
+        level_seconds: float | None = None
+        if self.clock.budget is not None:
+            left = max(self.clock.left, 0.0)
+            most = max(1, min(most, int(left // max(one, 1e-9)) * self._workers))
+            networks = min(most, len(self._tried(plan).by_seed[best]))
+            left -= math.ceil(networks / self._workers) * one
+            levels, portrait = self._levels * self.clock.budget, one + min(PROBING, 2 * one)
+            portraits = portraits and levels + portrait <= left
+            levels = max(levels, left - portrait if portraits else left)
+            level_seconds = levels * self._workers / plan.n_folds
+        missed = [*self._missed]
+        if self._portraits and not portraits:
+            missed.append("portraits of the latents")
+        return {
+            **{"most": most, "portraits": portraits, "missed": missed},
+            "level_seconds": level_seconds,
+        }
+
+    def _score_levels(self, outcome: Outcome, plan: AutoPlan) -> Levels:
+        """Score what is known of a new person by the first network of the answer."""
+        assert self._closing is not None
+        first = outcome.answer.members[0]
+        trials = self._trials(first.setting, plan, first.seed)
+        networks = [self.folder.read_network(trial.id(self.shared.hash)) for trial in trials]
+        seconds = self._closing["level_seconds"]
+        parts = (self.shared, self.ledger, self.start, self.driver, self.progress)
+        levels = record_levels(trials, networks, self.options.n_labels, seconds, *parts)
+        if levels.scores:
+            self.folder.write_policy(levels.policy(self.options.n_labels).to_json())
+        return levels
 
     # What it costs.
 
@@ -309,7 +352,7 @@ class AutoProcedure:
         one = max(self._seconds(self._incumbent(plan), plan), *seconds)
         work = sum(seconds) + n_seeds * plan.n_folds * one
         refits = math.ceil((1 + n_seeds) / self._workers) * one
-        slack = SLACK * self.clock.budget
+        slack = (SLACK + self._levels) * self.clock.budget
         return work / self._workers + refits + slack <= self.clock.left
 
     # Stages.
@@ -469,6 +512,8 @@ class AutoProcedure:
             self.options.rule,
             tuple(self._missed),
             complete,
+            new_person=self.options.new_person,
+            n_labels=self.options.n_labels,
         )
 
     def _begin_answer(self, plan: AutoPlan) -> None:

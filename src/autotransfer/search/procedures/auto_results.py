@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from autotransfer.data.problem import Problem
 from autotransfer.search.ledger import Entry
+from autotransfer.search.levels import Levels
 from autotransfer.search.procedures.auto import Outcome
 from autotransfer.search.results import (
     by_setting,
@@ -23,6 +25,25 @@ from autotransfer.search.settings.setting import Setting
 def candidate_table(outcome: Outcome) -> pd.DataFrame:
     """Make the table of settings that were tried on everybody: spread of scores over people."""
     return settings_table(_whole(outcome), outcome.answer.setting, {})
+
+
+def levels_table(outcome: Outcome) -> pd.DataFrame:
+    """Make the table of levels: person, level, amount, tested, method, score."""
+    columns = ["person", "level", "amount", "tested", "method", "score"]
+    return pd.DataFrame(outcome.levels.rows(), columns=columns).astype({"amount": "Int64"})
+
+
+def _levels(levels: Levels, n_labels: int) -> dict[str, Any]:
+    """Sum up what each level was worth, on the same people and by the same network."""
+    answers = levels.answers(n_labels)
+    nothing = answers.pop("nothing", {})
+    return {
+        level: {
+            **describe(scores),
+            "nothing": float(np.mean([nothing[person] for person in scores])),
+        }
+        for level, scores in answers.items()
+    }
 
 
 def _whole(outcome: Outcome) -> dict[Setting, list[TrialScores]]:
@@ -62,6 +83,9 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
             "rungs": [own[0].trial.epochs],
             "keep": len(trials),
         },
+        "new_person": outcome.new_person,
+        "n_labels": outcome.n_labels,
+        "levels": _levels(outcome.levels, outcome.n_labels),
         "not_tried": list(outcome.missed),
         "instead": dict(outcome.plan.instead),
         **run_summary(outcome.rule, answer.setting, entries, own, problem.groups(n_folds)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -12,10 +12,12 @@ from autotransfer.errors import EngineError, RunStoppedError
 from autotransfer.search.driver import TRIES, Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
+from autotransfer.search.levels import Levels
 from autotransfer.search.portrait import portrait
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.trial import Trial, digest
-from autotransfer.search.tasks import refit
+from autotransfer.search.shared import Shared
+from autotransfer.search.tasks import refit, score_levels
 
 Start = Callable[[], tuple[Engine, Handle]]
 
@@ -111,6 +113,56 @@ def record_portraits(
             params=one.setting.params(),
         )
         progress.step()
+
+
+def record_levels(
+    trials: Sequence[Trial],
+    networks: Sequence[Mapping[str, bytes] | None],
+    n_labels: int,
+    seconds: float | None,
+    shared: Shared,
+    ledger: Ledger,
+    start: Start,
+    driver: Driver,
+    progress: RunProgress,
+) -> Levels:
+    """Put on record what levels are worth to the people whom some trials held out.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        One for each group of people.
+    networks : sequence of mapping or None
+        What they trained: the files of a model folder; None where they are not at hand, and are
+        trained again.
+    n_labels : int
+        Labelled trials of each class, of which the methods are compared.
+    seconds : float or None
+        Time for each group.
+    shared : Shared
+        What all trials share.
+    ledger, start, driver, progress
+        Of the run.
+    """
+    recording = shared.problem.recording
+    of = [shared.hash, None if recording is None else digest(recording.tolist()), n_labels]
+    keys = [digest(["levels", *of, trial.to_json()]) for trial in trials]
+    known = ledger.ids("levels")
+    missing = [one for one in zip(keys, trials, networks, strict=True) if one[0] not in known]
+    if missing:
+        progress.stage("levels", len(missing), ())
+        engine, handle = start()
+        futures = [
+            engine.submit(score_levels, handle, trial, network, n_labels, seconds)
+            for _, trial, network in missing
+        ]
+        for future, (key, trial, _) in zip(futures, missing, strict=True):
+            definition = trial.to_json() | {"n_labels": n_labels}
+            parts = (f"levels of {trial}", ledger, driver, progress)
+            record_extra(future, *parts, id=key, stage="levels", definition=definition)
+            progress.step()
+    entries = [e for e in ledger.entries("levels") if e.id in keys and e.state == "done"]
+    return Levels.of([entry.result for entry in entries], len(trials))
 
 
 def record_extra(

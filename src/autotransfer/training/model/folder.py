@@ -35,10 +35,11 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from autotransfer import atomic
+from autotransfer.adaptation.registry import FORM, Policy
 from autotransfer.data.info import SignalInfo
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.validate import as_count, as_names
-from autotransfer.documents import misfit, read_object
+from autotransfer.documents import misfit, parse, read_object
 from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import KernelLengthWarning, ModelFolderError, join_some
@@ -84,6 +85,7 @@ PROVENANCE = {
     "validation_subjects": ([str], ...),
     "scores": ({str: (float, None)}, ...),
     "adapted": ({"n_trials": int, "n_labels": (int, ...), "method": (str, ...)}, ...),
+    "adaptation": (FORM, ...),
 }
 MOST_VALUES = 2**26
 """Most numbers in a trial: a batch of larger ones would have fitted no memory to be trained on."""
@@ -112,6 +114,29 @@ def model_files(
     stream : dict of str to Tensor, optional
         What a `Live` goes on from.
     """
+    binary = {WEIGHTS: _packed(tensors)}
+    if stream is not None:
+        binary[STREAM] = _packed(stream)
+    return _folder_of(contents, binary)
+
+
+def with_adaptation(files: Mapping[str, bytes], policy: dict[str, Any]) -> dict[str, bytes]:
+    """Give the files of a model folder with what was learned about its adaptation.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        What `model_files` made.
+    policy : dict
+        What `Policy.to_json` gave.
+    """
+    contents = {name: parse(files[f"{name}.json"]) for name in DOCUMENTS}
+    contents["provenance"]["adaptation"] = policy
+    return _folder_of(contents, {name: files[name] for name in (WEIGHTS, STREAM) if name in files})
+
+
+def _folder_of(contents: dict[str, Any], binary: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Put documents and weights together."""
     files = {}
     for name in DOCUMENTS:
         try:
@@ -122,9 +147,7 @@ def model_files(
                 "encoder_options and the other options."
             ) from error
         files[f"{name}.json"] = f"{text}\n".encode()
-    files[WEIGHTS] = _packed(tensors)
-    if stream is not None:
-        files[STREAM] = _packed(stream)
+    files |= binary
     digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
     manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": digests}
     files[MANIFEST] = f"{json.dumps(manifest, indent=1)}\n".encode()
@@ -451,6 +474,7 @@ def rebuild(cls: Any, documents: dict[str, Any], weights: Weights, encoder: Any 
         weights.check(network)
         network.load_state_dict(weights.read())
         _restore_names(classifier, model)
+        Policy.from_json(documents["provenance"].get("adaptation"))
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelFolderError(

@@ -1,0 +1,131 @@
+"""The guard and the policy: bounds that are learned against a literal search, and what they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import autotransfer as at
+from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.adaptation.guard import NEVER, Guard, Seen, learned_guard
+from autotransfer.adaptation.registry import Policy, chosen
+from autotransfer.errors import AdaptationWarning, ModelFolderError, SettingError
+
+DATA = at.make_subjects(
+    n_subjects=4, n_trials=60, n_channels=4, n_times=64, n_classes=3, random_state=0
+)
+NEW = DATA.select(subjects=[3])
+ALWAYS = Guard(0.0, 0.0)
+
+
+@pytest.fixture(scope="module")
+def clf():
+    options = {"max_epochs": 10, "device": "cpu", "verbose": False, "validation": None}
+    options["encoder_options"] = {"F1": 4, "kernel_length": 16}  # small, for speed
+    known = DATA.select(subjects=[0, 1, 2])
+    return at.CensoredClassifier(**options, random_state=0).fit(known)
+
+
+def some_people(seed, n=9):
+    rng = np.random.default_rng(seed)
+    whole = [Seen(*rng.uniform(0.3, 1, 2), rng.normal(0.05, 0.05)) for _ in range(n)]
+    few = {
+        cut: [Seen(*rng.uniform(0, 0.8, 2), -rng.uniform(0, 0.3)) for _ in range(n)]
+        for cut in ("half", "one")
+    }
+    return {"all": whole, **few}
+
+
+def gains(seen, guard):
+    """Mean gain in each kind of recording, in plain loops."""
+    found = {}
+    for cut, people in seen.items():
+        total = 0.0
+        for one in people:
+            if one.spread >= guard.spread and one.shares >= guard.shares:
+                total += one.gain
+        found[cut] = total / len(people)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_pair_of_bounds_is_better_than_the_learned_one(seed):
+    seen = some_people(seed)
+    guard = learned_guard(seen)
+    mine = gains(seen, guard)
+    assert min(mine["half"], mine["one"]) >= -0.005
+    spreads, shares = ([getattr(o, n) for o in seen["all"]] for n in ("spread", "shares"))
+    for other in (Guard(a, b) for a in [0.0, *spreads] for b in [0.0, *shares]):
+        theirs = gains(seen, other)
+        if min(theirs["half"], theirs["one"]) >= -0.005:
+            assert theirs["all"] <= mine["all"] + 1e-9
+
+
+def test_where_nobody_gains_nothing_passes():
+    seen = {"all": [Seen(0.9, 0.9, -0.1)] * 3, "one": [Seen(0.1, 0.1, -0.5)] * 3}
+    assert learned_guard(seen) == NEVER
+    assert not NEVER.passes(torch.eye(3).repeat(9, 1))
+    assert learned_guard({}) == Guard()
+
+
+def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
+    alike = [Seen(0.5, 0.5, 0.1)] * 4
+    assert learned_guard({"all": alike, "one": [Seen(0.6, 0.6, -0.3)] * 4}) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("policy", "labels", "n", "expected"),
+    [
+        (Policy(guard=ALWAYS), False, 40, "statistics+information"),
+        (Policy(guard=ALWAYS), False, 20, "statistics"),
+        (Policy(guard=ALWAYS), True, 40, "statistics+information+head"),
+        (Policy(guard=NEVER), False, 40, "none"),
+        (Policy(guard=NEVER), True, 40, "head"),
+        (Policy("statistics", "head", ALWAYS), False, 40, "statistics"),
+        (Policy("statistics", "head", ALWAYS), True, 40, "head"),
+        (Policy("none", "none", ALWAYS), False, 40, "none"),
+        (Policy("none", "none", ALWAYS), True, 40, "none"),
+    ],
+)
+def test_auto_does_what_the_policy_says(clf, policy, labels, n, expected):
+    X = np.asarray(NEW.X)[:n]
+    person = Person(X[:0], X, NEW.y_code[:n]) if labels else Person(X)
+    assert chosen(Fitted(clf.network_, clf.normaliser_), person, "auto", policy) == expected
+
+
+def test_a_model_keeps_its_policy(clf, tmp_path):
+    policy = Policy("statistics", "statistics+head", ALWAYS)
+    clf.provenance_ = {**clf.provenance_, "adaptation": policy.to_json()}
+    clf.save(tmp_path / "one")
+    again = at.load_model(tmp_path / "one")
+    assert again.policy == policy
+    assert again.adapt(NEW).provenance_["adapted"]["method"] == "statistics"
+    assert again.live()._streams[0].guard == policy.guard
+
+
+def test_a_model_whose_people_did_not_gain_says_so(clf):
+    clf.provenance_ = {**clf.provenance_, "adaptation": Policy("none").to_json()}
+    with pytest.warns(AdaptationWarning, match="did not gain at level recording"):
+        same = clf.adapt(NEW)
+    np.testing.assert_array_equal(same.predict_proba(NEW), clf.predict_proba(NEW))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"recording": "head"},
+        {"labels": "statistics+wishes"},
+        {"recording": 3},
+        {"guard": {"spread": 0.5}},
+        {"guard": {"spread": 0.5, "shares": 9}},
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused_by_name(clf, tmp_path, wrong):
+    given = Policy().to_json() | wrong
+    with pytest.raises(SettingError, match="adaptation"):
+        Policy.from_json(given)
+    clf.provenance_ = {**clf.provenance_, "adaptation": given}
+    clf.save(tmp_path / "one")
+    with pytest.raises(ModelFolderError, match="does not fit together"):
+        at.load_model(tmp_path / "one")
