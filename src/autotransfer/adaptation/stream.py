@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from math import log
 from typing import Any
@@ -18,6 +18,10 @@ from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments, writ
 from autotransfer.data.trials import Array
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
+
+Moments = list[tuple[Tensor, Tensor]]
+Encode = Callable[[Tensor], tuple[Tensor, Moments]]
+"""Signals to latents, and mean and mean square of what reached each norm."""
 
 HORIZON = 512
 """Trials that count: older ones are forgotten, so that statistics follow a slow drift."""
@@ -78,11 +82,15 @@ class Stream:
         network = deepcopy(self.origin.network).eval()
         network.head.requires_grad_(False)
         self.fitted = self.origin.with_network(network)
-        self._layers = _sharing(network.encoder, written_out(network))
-        self._norms = batch_norms(self._layers)
-        self._seen: list[tuple[Tensor, Tensor]] = []
-        for norm in self._norms:
-            norm.register_forward_pre_hook(self._see)
+        # An encoder that can tell what reaches its norms does so faster than hooks.
+        observe: Encode | None = getattr(network.encoder, "observe", None)
+        if observe is None or not network.head.weight.is_cpu:
+            layers = _sharing(network.encoder, written_out(network))
+            self._norms = batch_norms(layers)
+            observe = self._watched(layers)
+        else:
+            self._norms = batch_norms(network.encoder)
+        self._encode = observe
         # Means and mean squares: those add up over trials, variances do not.
         self._sums = [_sums(norm) for norm in self._norms]
         self._memory: list[Tensor] = []
@@ -91,34 +99,47 @@ class Stream:
         self._enough = False
         self._least = float("inf")
         weights = [one for one in network.encoder.parameters() if one.requires_grad]
-        self._optimiser = torch.optim.Adam(weights, lr=RATE)
+        self._optimiser = torch.optim.Adam(weights, lr=RATE, fused=True)  # nobody waits for it
 
-    def _see(self, norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
-        if not torch.is_grad_enabled():  # a prediction, and not a step
-            mean, var = moments(*inputs)
-            self._seen.append((mean, var + mean.square()))
+    def _watched(self, layers: nn.Module) -> Encode:
+        """Encode by layers, with hooks that see what reaches the norms."""
+        seen: Moments = []
+
+        def see(norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
+            if not torch.is_grad_enabled():  # a prediction, and not a step
+                mean, var = moments(*inputs)
+                seen.append((mean, var + mean.square()))
+
+        for norm in self._norms:
+            norm.register_forward_pre_hook(see)
+
+        def encode(x: Tensor) -> tuple[Tensor, Moments]:
+            seen.clear()
+            return layers(x).flatten(1), seen
+
+        return encode
 
     def predict(self, trial: Array) -> Array:
         """Predict one trial (C, T), then use it: probabilities (n_classes,), in float64."""
         x = self.fitted.signals(trial[None])
-        self._seen.clear()
         with torch.no_grad():
-            logits = self.fitted.network.head(self._layers(x).flatten(1))
+            latent, seen = self._encode(x)
+            logits = self.fitted.network.head(latent)
         if not torch.isfinite(logits).all():
             raise SettingError(
                 "The network has no finite answer for this trial: its values are not finite or too "
                 "large. Check the unit of the signals. The trial was not used."
             )
         probabilities = logits.double().softmax(1)[0]
-        self._use(x, probabilities)
+        self._use(x, probabilities, seen)
         answer: Array = probabilities.cpu().numpy()
         return answer
 
-    def _use(self, x: Tensor, probabilities: Tensor) -> None:
+    def _use(self, x: Tensor, probabilities: Tensor, seen: Moments) -> None:
         self.n_trials += 1
         share = 1 / min(self.prior + self.n_trials, max(HORIZON, self.prior + 1))
-        for sums, seen in zip(self._sums, self._seen, strict=True):
-            for total, new in zip(sums, seen, strict=True):
+        for sums, news in zip(self._sums, seen, strict=True):
+            for total, new in zip(sums, news, strict=True):
                 total.lerp_(new.double(), share)
         self._memory = [*self._memory, x][-MEMORY:]
         self._told = [*self._told, probabilities][-HORIZON:]

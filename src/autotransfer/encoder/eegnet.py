@@ -25,7 +25,7 @@ from autotransfer.data.validate import as_count
 from autotransfer.encoder.fused import FusedStep, Plan
 from autotransfer.encoder.literal import MaxNormConv2d, eegnet_layers
 from autotransfer.encoder.moments import WindowMoments
-from autotransfer.encoder.temporal import output_length
+from autotransfer.encoder.temporal import Filtered, TemporalConv, output_length
 from autotransfer.errors import KernelLengthWarning, SettingError, ShapeError, WindowTooShortError
 
 PAPER_RATE, PAPER_LENGTH = 128.0, 64
@@ -215,7 +215,7 @@ class EEGNet(nn.Module):
             return self._train(x, stats)
         tensors = (x, *self.parameters())
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-            return self._layers(x)
+            return self._differentiable(x)
         return self._infer(x)
 
     def _train(self, x: Tensor, stats: Tensor | None) -> Tensor:
@@ -254,33 +254,107 @@ class EEGNet(nn.Module):
             _track(norm, statistics[i], statistics[i + 1], n)
         return latent
 
+    def observe(self, x: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """Encode in evaluation mode on the CPU, and look at what reaches the batch norms.
+
+        Parameters
+        ----------
+        x : Tensor of shape (B, C, T)
+
+        Returns
+        -------
+        latent : Tensor of shape (B, n_latent)
+        seen : list of (Tensor, Tensor)
+            Mean and mean square of the input of each batch norm, for each of its channels.
+        """
+        plan, (b, c, _) = self._plan, x.shape
+        with torch.no_grad():
+            # The temporal filters first, because the first norm sees every channel: of one trial
+            # this is a product with its windows, from which the spatial ones follow.
+            length = self.options["kernel_length"]
+            padded = functional.pad(x.transpose(0, 1), (length // 2, length // 2))
+            filtered = padded.unfold(-1, length, 1).reshape(-1, length)
+            filtered = self.conv_temporal.weight.flatten(1) @ filtered.T
+            weight = self.conv_spatial.weight.flatten(1)
+            u = weight.view(plan.f1, plan.depth, c) @ filtered.view(plan.f1, c, -1)
+            seen = [_moments_of(filtered)]
+            return self._rest(u.view(plan.f, -1), weight, b, seen), seen
+
     @torch.no_grad()
     def _infer(self, x: Tensor) -> Tensor:
         """Encode in evaluation mode: each norm is a scale and a shift by running statistics."""
-        plan, b = self._plan, len(x)
+        plan = self._plan
         weight = self.conv_spatial.weight.flatten(1)
         filters = self.conv_temporal.weight.flatten(1).numpy()
-        gain, shift = (a.repeat_interleave(plan.depth) for a in _affine(self.bnorm_temporal))
         by_channel = x.transpose(0, 1).reshape(x.shape[1], -1)
         v = (weight @ by_channel).view(plan.f1, -1, self.n_times)
         u = x.new_empty(*v.shape[:2], plan.conv1.n_out)
         plan.conv1.forward(v, filters, u)
+        return self._rest(u.view(plan.f, -1), weight, len(x))
+
+    def _rest(
+        self,
+        u: Tensor,
+        weight: Tensor,
+        b: int,
+        seen: list[tuple[Tensor, Tensor]] | None = None,
+    ) -> Tensor:
+        """Go on from filtered signals (F, B T'), which are changed in place.
+
+        Parameters
+        ----------
+        u : Tensor of shape (F, B T')
+            After temporal and spatial filters, without the norm between them.
+        weight : Tensor of shape (F, C)
+            The spatial filters.
+        b : int
+            Number of trials.
+        seen : list, optional
+            Gets mean and mean square of what reaches the other norms.
+        """
+        plan = self._plan
+        gain, shift = (a.repeat_interleave(plan.depth) for a in _affine(self.bnorm_temporal))
         scale, offset = _affine(self.bnorm_1)
-        u = u.view(plan.f, -1).mul_((scale * gain)[:, None])
-        u.add_((scale * shift * weight.sum(1) + offset)[:, None])
-        h = x.new_empty(plan.f, b, plan.norm1.n_out)
+        constant = shift * weight.sum(1)
+        if seen is not None:
+            mean, square = _moments_of(u)
+            cross = 2 * gain * constant * mean + constant.square()
+            seen.append((gain * mean + constant, gain.square() * square + cross))
+        u.mul_((scale * gain)[:, None])
+        u.add_((scale * constant + offset)[:, None])
+        h = u.new_empty(plan.f, b, plan.norm1.n_out)
         plan.norm1.pool(functional.elu_(u).view(plan.f * b, -1), h.view(plan.f * b, -1))
-        u = x.new_empty(plan.f, b, plan.conv2.n_out)
+        u = u.new_empty(plan.f, b, plan.conv2.n_out)
         plan.conv2.forward(h, self.conv_separable_depth.weight.flatten(1).numpy(), u)
         u = self.conv_separable_point.weight.flatten(1) @ u.view(plan.f, -1)
+        if seen is not None:
+            seen.append(_moments_of(u))
         scale, offset = _affine(self.bnorm_2)
         u.mul_(scale[:, None]).add_(offset[:, None])
-        h = x.new_empty(plan.f2, b, plan.norm2.n_out)
+        h = u.new_empty(plan.f2, b, plan.norm2.n_out)
         plan.norm2.pool(functional.elu_(u).view(plan.f2 * b, -1), h.view(plan.f2 * b, -1))
         return h.transpose(0, 1).flatten(1)
 
+    def _differentiable(self, x: Tensor) -> Tensor:
+        """Do the same with gradients, by a third of the time that layers take."""
+        plan, b = self._plan, len(x)
+        weight = self.conv_spatial.weight.flatten(1)
+        gain, shift = (a.repeat_interleave(plan.depth) for a in _affine(self.bnorm_temporal))
+        v = (weight @ x.transpose(0, 1).reshape(x.shape[1], -1)).view(plan.f1, -1, self.n_times)
+        u = _filtered(v, self.conv_temporal.weight, plan.conv1).reshape(plan.f, -1)
+        scale, offset = _affine(self.bnorm_1)
+        offset = offset + scale * shift * weight.sum(1)
+        h = functional.elu(torch.addcmul(offset[:, None], u, (scale * gain)[:, None]))
+        h = _pooled(h.view(plan.f, b, -1), self.options["pool1"])
+        u = _filtered(h, self.conv_separable_depth.weight, plan.conv2).reshape(plan.f, -1)
+        u = self.conv_separable_point.weight.flatten(1) @ u
+        scale, offset = _affine(self.bnorm_2)
+        h = functional.elu(torch.addcmul(offset[:, None], u, scale[:, None]))
+        h = _pooled(h.view(plan.f2, b, -1), self.options["pool2"])
+        return h.transpose(0, 1).flatten(1)
+
     def _layers(self, x: Tensor) -> Tensor:
-        """Encode layer by layer: off the CPU, or for gradients in evaluation mode."""
+        """Encode layer by layer: off the CPU."""
         o, training = self.options, self.training
         first = self._first_layers if training else self._spatial_first
         h = functional.elu(self.bnorm_1(first(x)))
@@ -330,6 +404,24 @@ def _track(norm: nn.BatchNorm2d, mean: Array, var: Array, n: int) -> None:
         running += norm.momentum * (value - running)
     count = buffers["num_batches_tracked"].numpy()  # type: ignore[union-attr]
     count += 1
+
+
+def _moments_of(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and mean square of each row, in float64."""
+    rows = rows.double()
+    return rows.mean(1), rows.square().mean(1)
+
+
+def _filtered(v: Tensor, weight: Tensor, conv: TemporalConv) -> Tensor:
+    """Filter signals (F, n, T) along time."""
+    out: Tensor = Filtered.apply(v, weight.flatten(1), conv)  # type: ignore[no-untyped-call]
+    return out
+
+
+def _pooled(h: Tensor, pool: int) -> Tensor:
+    """Average windows of time; what fills no whole window is left out."""
+    n = h.shape[-1] // pool
+    return h[..., : n * pool].reshape(*h.shape[:-1], n, pool).mean(-1)
 
 
 def _affine(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:

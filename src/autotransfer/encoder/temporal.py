@@ -8,11 +8,13 @@ time, and only the part of the matrix near the band is multiplied.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.lib.stride_tricks import as_strided
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from autotransfer.data.trials import Array
 
@@ -29,6 +31,33 @@ with 256, 100, 66, 40, 25: 28.5, 21.6, 22.6, 15.7, 19.3 (16 filters of 16, 512 s
 def output_length(n_times: int, kernel_length: int) -> int:
     """Length of a signal after a filter, with zero padding of half the filter on both sides."""
     return n_times + 2 * (kernel_length // 2) - kernel_length + 1
+
+
+class Filtered(torch.autograd.Function):
+    """`TemporalConv` with its gradient: ``apply(v, filters, conv)``, (F, n, T) to (F, n, n_out)."""
+
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, filters: Tensor, conv: TemporalConv) -> Tensor:
+        """Apply filters (F, K) to signals."""
+        ctx.save_for_backward(v, filters)
+        ctx.conv = conv
+        out = v.new_empty(*v.shape[:2], conv.n_out)
+        conv.forward(v, filters.numpy(), out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        """Gradients of the signals and of the filters."""
+        v, filters = ctx.saved_tensors
+        grad = grad.contiguous()
+        grad_v = grad_filters = None
+        if ctx.needs_input_grad[0]:
+            grad_v = torch.empty_like(v)
+            ctx.conv.signal_gradient(grad, filters.numpy(), grad_v)
+        if ctx.needs_input_grad[1]:
+            grad_filters = torch.from_numpy(ctx.conv.filter_gradient(grad, v))
+        return grad_v, grad_filters, None
 
 
 class TemporalConv:
