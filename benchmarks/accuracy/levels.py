@@ -3,16 +3,17 @@
 On nine data sets the network that a run begins with (`recipe_space`'s default recipe) is trained
 without a group of people, who are then new: with nothing, a recording, a stream, or labels
 (`autotransfer.search.levels`). At each level and amount the method is chosen by the scores of all
-other people. The guard is judged on recordings cut to half of the classes and to one. Three seeds,
-whose scores are averaged; differences are paired over people. Finished trainings are kept in
---keep FILE: the same command goes on.
+other people, who also give the bounds of the guard, as at the end of a run. The guard is judged on
+recordings cut to half of the classes and to one. Three seeds, whose scores are averaged;
+differences are paired over people. Finished trainings are kept in --keep FILE: the same command
+goes on.
 """
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +21,25 @@ import numpy as np
 import torch
 
 import autotransfer as at
-from autotransfer.adaptation.registry import AUTO
 from autotransfer.data.info import is_ring
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferWarning
 from autotransfer.report.statistics import paired
-from autotransfer.search.levels import AMOUNTS, LABELS, LATER, SAME, Case, score_person
+from autotransfer.search.levels import (
+    AMOUNTS,
+    HALF,
+    LABELS,
+    LATER,
+    ONE,
+    RECORDING,
+    SAME,
+    WITH_LABELS,
+    Case,
+    Levels,
+    people_held_out,
+)
 from autotransfer.search.settings.recipe_space import recipe_space
-from autotransfer.training.estimator import balanced_accuracy
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import RECORDINGS, arguments, data_folder
 
@@ -46,9 +57,7 @@ SETS = {
 FEW_PEOPLE, GROUPS = 20, 5
 """Up to so many people are in four groups, more in five."""
 
-RECORDING = ("statistics", "statistics+information")
-WITH_LABELS = ("head", "statistics+head", "statistics+information+head", "statistics+tuning")
-HALF, ONE = "half of the classes", "one class"
+TUNING = "statistics+tuning"
 
 
 @dataclass(frozen=True)
@@ -83,20 +92,18 @@ def cases(ring: bool, quick: bool = False) -> list[Case]:
     """List all levels, amounts and methods."""
     if quick:
         nothing = [Case("nothing", tested=tested) for tested in (LATER, SAME)]
-        whole = [Case("recording", None, way, SAME) for way in ("statistics", AUTO)]
+        whole = [Case("recording", None, "statistics", tested) for tested in (LATER, SAME)]
         return [*nothing, *whole, Case("recording", 4, "statistics"), Case("labels", 1, "head")]
-    many = [n for n in AMOUNTS if n >= 16]
     turned = [f"ring+{way}" for way in RECORDING if ring]
     return [
         Case("nothing"),
         Case("nothing", tested=SAME),
-        *(Case("recording", n, "statistics") for n in AMOUNTS),
-        *(Case("recording", n, "statistics+information") for n in many),
-        *(Case("recording", None, way, LATER) for way in (*RECORDING, *turned, AUTO)),
-        *(Case("recording", None, way, SAME) for way in (*RECORDING, *turned, AUTO)),
+        *(Case("recording", n, way) for way in RECORDING for n in AMOUNTS),
+        *(Case("recording", None, way, LATER) for way in (*RECORDING, *turned)),
+        *(Case("recording", None, way, SAME) for way in (*RECORDING, *turned)),
         Case("stream"),
         *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
-        Case("labels", 5, AUTO),
+        Case("labels", 5, TUNING),
     ]
 
 
@@ -118,71 +125,42 @@ def run(job: Job) -> dict[str, Any]:
     problem = Problem.of(data)
     fold = groups(data)[job.group]
     clf = trained(problem, fold, job.seed, job.n_steps)
-    todo = cases(is_ring(data.info.channels), job.quick)
-    unit = np.arange(data.n_trials) if data.recording is None else data.recording
-    found: dict[str, Any] = {}
-    for who in np.unique(problem.subject[fold.test]):
-        mine = np.flatnonzero(problem.subject == who)
-        X, codes = problem.X.take(mine), problem.codes[mine]
-        scores = score_person(clf, X, codes, unit[mine], todo, job.seed)
-        found[str(who)] = {
-            "cases": {key(case): score for case, score in zip(todo, scores, strict=True)},
-            "guard": guarded(clf, X, codes, job.seed),
-        }
-    return found
-
-
-def key(case: Case) -> str:
-    """Name a case: "recording 32 statistics later"."""
-    amount = "all" if case.amount is None else str(case.amount)
-    return " ".join([case.level, amount, case.method or "-", case.tested])
-
-
-def guarded(
-    clf: at.CensoredClassifier, X: Any, codes: Any, seed: int
-) -> dict[str, tuple[float, float]]:
-    """Score recordings of few classes on themselves, before and after `adapt`."""
-    classes = np.random.default_rng(seed).permutation(np.unique(codes))
-    cuts = {HALF: classes[: len(classes) // 2], ONE: classes[:1]}
-    found = {}
-    for name, kept in cuts.items():
-        some = np.flatnonzero(np.isin(codes, kept))
-        if name == HALF and len(kept) < 2:
-            continue
-        part, true = X.take(some), codes[some]
-        models = (clf, clf.adapt(part))
-        before, after = (balanced_accuracy(true, one.predict_codes(part)) for one in models)
-        found[name] = (before, after)
-    return found
+    people = people_held_out(problem, fold.test, clf, job.seed)
+    found = []
+    for case in cases(is_ring(data.info.channels), job.quick):
+        scores = {who: known.score(case) for who, known in people.items()}
+        there = {who: score for who, score in scores.items() if score is not None}
+        found.append(case.to_json() | {"subjects": there})
+    guard: dict[str, dict[str, Any]] = {}
+    judged: dict[str, dict[str, float]] = {}
+    for who, known in people.items():
+        # Learned as in a run, by statistics; judged by what is done.
+        for cut, seen in known.seen("statistics", job.seed).items():
+            guard.setdefault(cut, {})[who] = dict(vars(seen))
+        way = "statistics" if job.quick else RECORDING[0]
+        for cut, seen in known.seen(way, job.seed).items():
+            judged.setdefault(cut, {})[who] = seen.gain
+    return {"cases": found, "guard": guard, "judged": judged}
 
 
 Scores = dict[str, float]
 
 
-def of_people(results: Sequence[Mapping[str, Any]], case: Case) -> Scores:
-    """Score of each person in a case, the mean over seeds."""
+def by_seed(results: Mapping[Job, Mapping[str, Any]]) -> list[Levels]:
+    """Put the groups of each seed together."""
+    seeds: dict[int, list[Mapping[str, Any]]] = {}
+    for job, result in results.items():
+        seeds.setdefault(job.seed, []).append(result)
+    return [Levels.of(mine, len(mine)) for mine in seeds.values()]
+
+
+def mean_over(parts: Iterable[Scores]) -> Scores:
+    """Score of each person, the mean over seeds."""
     found: dict[str, list[float]] = {}
-    for one in results:
-        for who, told in one.items():
-            score = told["cases"].get(key(case))
-            if score is not None:
-                found.setdefault(who, []).append(score)
+    for part in parts:
+        for who, score in part.items():
+            found.setdefault(who, []).append(score)
     return {who: float(np.mean(scores)) for who, scores in found.items()}
-
-
-def chosen(ways: Mapping[str, Scores]) -> Scores:
-    """Score everybody by the way that is best for all others."""
-    people = set.intersection(*(set(scores) for scores in ways.values()))
-    found = {}
-    for who in people:
-        others = {
-            way: [score for person, score in scores.items() if person in people - {who}]
-            for way, scores in ways.items()
-        }
-        means = {way: float(np.mean(scores or [0.0])) for way, scores in others.items()}
-        best = max(means, key=lambda way: means[way])
-        found[who] = ways[best][who]
-    return found
 
 
 def row(name: str, case: Case, method: str, scores: Scores, nothing: Scores) -> dict[str, Any]:
@@ -209,42 +187,41 @@ def row(name: str, case: Case, method: str, scores: Scores, nothing: Scores) -> 
 CHOSEN = "chosen by others"
 
 
-def rows_of(name: str, results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
     """Make the rows of a data set."""
-    scores = {c: of_people(results, c) for c in cases(is_ring(opened(name).info.channels))}
-    todo = [case for case in scores if scores[case]]
+    todo = list(levels[0].scores)
+    scores = {case: mean_over(one.scores.get(case, {}) for one in levels) for case in todo}
     nothing = {tested: scores[Case("nothing", tested=tested)] for tested in (LATER, SAME)}
     made = [row(name, case, case.method, scores[case], nothing[case.tested]) for case in todo]
-    cells = dict.fromkeys((c.level, c.amount, c.tested) for c in todo if c.method)
-    for level, amount, tested in cells:
-        alike = [c for c in todo if (c.level, c.amount, c.tested) == (level, amount, tested)]
-        ways = {c.method: scores[c] for c in alike if c.method != AUTO}
-        if ways:
-            # To leave the model as it is, is a way, too.
-            people = set.intersection(*(set(one) for one in ways.values()))
-            ways["none"] = {who: nothing[tested][who] for who in people}
-            best = chosen(ways)
+    for level, amount, tested in dict.fromkeys(
+        (c.level, c.amount, c.tested) for c in todo if c.method
+    ):
+        best = mean_over(one.chosen(level, amount, tested) for one in levels)
+        if best:
             made.append(row(name, Case(level, amount, "", tested), CHOSEN, best, nothing[tested]))
     return made
 
 
-def guard_rows(name: str, results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Compare recordings of few classes before and after."""
-    made = []
-    for cut in (HALF, ONE):
-        pairs: dict[str, list[Any]] = {}
-        for one in results:
-            for who, told in one.items():
-                if cut in told["guard"]:
-                    pairs.setdefault(who, []).append(told["guard"][cut])
-        if pairs:
-            before, after = np.mean([np.mean(some, 0) for some in pairs.values()], 0)
-            made.append(
-                {"data": name, "cut to": cut, "people": len(pairs)}
-                | {"before": float(before), "after": float(after)}
-                | {"difference": float(after - before)}
-            )
-    return made
+def guard_rows(name: str, pairs: Iterable[tuple[Levels, Job, Any]]) -> list[dict[str, Any]]:
+    """Say what recordings of few classes lose under a guard learned on all other people."""
+    gains: dict[str, dict[str, list[float]]] = {}
+    passed: dict[str, list[bool]] = {}
+    for levels, _, judged in pairs:
+        for cut, people in judged.items():
+            for who, gain in people.items():
+                passes = levels.seen[cut][who].passes(levels.guard(but=who))
+                gains.setdefault(cut, {}).setdefault(who, []).append(gain if passes else 0.0)
+                passed.setdefault(cut, []).append(passes)
+    return [
+        {"data": name, "cut to": CUTS[cut], "people": len(gains[cut])}
+        | {"adapted to": float(np.mean(passed[cut]))}
+        | {"difference": float(np.mean([np.mean(some) for some in gains[cut].values()]))}
+        for cut in (HALF, ONE)
+        if cut in gains
+    ]
+
+
+CUTS = {HALF: "half of the classes", ONE: "one class"}
 
 
 def goals(rows: list[dict[str, Any]], guards: list[dict[str, Any]]) -> list[report.Goal]:
@@ -272,16 +249,44 @@ def goals(rows: list[dict[str, Any]], guards: list[dict[str, Any]]) -> list[repo
         if value is not None:
             where = f"{data} {level} {amount} {tested}"
             found.append(report.Goal(f"{where}: {figure}", value, bound))
+    found += of_all_sets(rows)
     for one in guards:
-        name = f"{one['data']} cut to {one['cut to']}: after less before"
+        name = f"{one['data']} cut to {one['cut to']}: adapted less un-adapted"
         found.append(report.Goal(name, one["difference"], -0.01))
     return found
 
 
+def of_all_sets(rows: list[dict[str, Any]]) -> list[report.Goal]:
+    """Give the goals that count sets, if all were run."""
+
+    def told(level: str, amount: str, tested: str) -> dict[str, dict[str, Any]]:
+        key = level, amount, tested, CHOSEN
+        return {
+            r["data"]: r for r in rows if (r["level"], r["amount"], r["tested"], r["method"]) == key
+        }
+
+    whole, later, labels = (
+        told("recording", "all", SAME),
+        told("recording", "all", LATER),
+        told("labels", "5", LATER),
+    )
+    if len(whole) < len(SETS):
+        return []
+    gains = sum(r["p"] < 0.05 and r["difference"] > 0 for r in whole.values())
+    losses = sum(r["p"] < 0.05 and r["difference"] < 0 for r in whole.values())
+    above = sum(labels[name]["mean"] > later[name]["mean"] for name in labels)
+    return [
+        report.Goal("sets on which a recording gains (p < 0.05)", gains, 6),
+        report.Goal("sets on which a recording loses (p < 0.05)", losses, 0, at_least=False),
+        report.Goal("sets on which 5 labels are above a recording", above, 7),
+    ]
+
+
 def describe(job: Job, result: dict[str, Any]) -> str:
     """Tell of a finished training."""
-    names = [key(Case("nothing", tested=SAME)), key(Case("recording", None, AUTO, SAME))]
-    means = [np.mean([told["cases"][name] for told in result.values()]) for name in names]
+    levels = Levels.of([result], 1)
+    wanted = [Case("nothing", tested=SAME), Case("recording", None, "statistics", SAME)]
+    means = [np.mean(list(levels.scores[case].values())) for case in wanted]
     return f"{job.dataset} group {job.group} seed {job.seed}: {means[0]:.3f} -> {means[1]:.3f}"
 
 
@@ -301,10 +306,13 @@ def main() -> None:
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows, guards = [], []
     for name in args.dataset:
-        mine = [result for job, result in results.items() if job.dataset == name]
-        rows += rows_of(name, mine)
-        guards += guard_rows(name, mine)
-    report.show("Recordings of few classes, before and after adapt", guards)
+        mine = {job: result for job, result in results.items() if job.dataset == name}
+        levels = dict(zip(sorted({job.seed for job in mine}), by_seed(mine), strict=True))
+        rows += rows_of(name, list(levels.values()))
+        guards += guard_rows(
+            name, ((levels[job.seed], job, one["judged"]) for job, one in mine.items())
+        )
+    report.show("Recordings of few classes: those adapted to, and what adapt changes", guards)
     report.finish(
         args,
         "Balanced accuracy of new people by what is known of them",

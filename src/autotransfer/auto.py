@@ -209,7 +209,16 @@ class AutoTransfer(SignalEstimator):
         self.storage, self.time_limit = storage, time_limit
         self.random_state, self.verbose = random_state, verbose
 
-    def fit(self, X: Any, y: Any = None, subject: Any = None, **unknown: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        subject: Any = None,
+        X_target_unlabeled: Any = None,
+        X_target_labeled: Any = None,
+        y_target_labeled: Any = None,
+        **unknown: Any,
+    ) -> Self:
         """Search, cross-validate, select and refit; or go on with a run that was stopped.
 
         ``fit(data)`` with a `SubjectDataset`, whose names then go all the way into the report and
@@ -223,6 +232,9 @@ class AutoTransfer(SignalEstimator):
             Task labels.
         subject : array of shape (n_trials,)
             The person each trial comes from.
+        X_target_unlabeled, X_target_labeled, y_target_labeled
+            Trials of one new person, to whom ``best_estimator_`` is adapted at the end; as for
+            `autotransfer.CensoredClassifier.fit`. The model in the run's folder is not adapted.
         """
         refuse_unknown("fit", unknown)
         shared = shared_of(self, X, y, subject)
@@ -261,7 +273,9 @@ class AutoTransfer(SignalEstimator):
             show.say(results.verdict(summary))
         encoder = None if self.classifier is None else self.classifier.encoder
         spec = None if isinstance(encoder, str | None) else encoder
-        self.best_estimator_ = load_model(folder.model, encoder=spec)
+        model = load_model(folder.model, encoder=spec)
+        target = X_target_unlabeled, X_target_labeled, y_target_labeled
+        self.best_estimator_ = model.adapt_to_target(*target)
         self.classes_ = self.best_estimator_.classes_
         return self
 

@@ -194,3 +194,22 @@ def test_labels_of_a_data_set_are_found_by_the_names_of_classes():
     plain = at.SubjectDataset(FIRST.X, FIRST.y, FIRST.subject, classes=names)
     one, two = (clf.adapt(data, data.y, method="head") for data in (plain, other))
     assert same_weights(one, two)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_fit_with_a_target_is_fit_and_then_adapt(labels):
+    X, y = np.asarray(FIRST.X), FIRST.y
+    given = {"X_target_unlabeled": X[20:]}
+    if labels:
+        given |= {"X_target_labeled": X[:20], "y_target_labeled": y[:20]}
+    whole = at.CensoredClassifier(**OPTIONS, random_state=0).fit(KNOWN, **given)
+    plain = at.CensoredClassifier(**OPTIONS, random_state=0).fit(KNOWN)
+    made = plain.adapt(X[:20], y[:20], unlabelled=X[20:]) if labels else plain.adapt(X[20:])
+    assert same_weights(whole, made)
+    assert whole.provenance_["adapted"] == made.provenance_["adapted"]
+    assert not same_weights(whole, plain)
+
+
+def test_labels_of_a_target_without_trials_are_refused():
+    with pytest.raises(SettingError, match="belong together"):
+        at.CensoredClassifier(**OPTIONS).fit(KNOWN, y_target_labeled=FIRST.y)

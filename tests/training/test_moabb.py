@@ -18,18 +18,20 @@ pytestmark = [
     pytest.mark.slow,  # importing moabb alone takes seconds
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
-SEEN = []
+SEEN, TARGETS = [], []
 
 
 class Watched(at.CensoredClassifier):
     """Writes down whom it was shown."""
 
-    def fit(self, X, y, subject=None):
+    def fit(self, X, y, subject=None, X_target_unlabeled=None):
         SEEN.append((len(X), subject))
-        return super().fit(X, y, subject)
+        TARGETS.append(X_target_unlabeled)
+        return super().fit(X, y, subject, X_target_unlabeled)
 
 
-def test_the_subjects_reach_fit_and_the_tested_one_does_not(tmp_path, monkeypatch):
+def evaluated(tmp_path, monkeypatch, request, **options):
+    """Run MOABB's evaluation of a small classifier; `request` is what it asks of `fit`."""
     for name in ("_MNE_FAKE_HOME_DIR", "MNE_DATA", "MOABB_RESULTS"):
         monkeypatch.setenv(name, str(tmp_path))
     from moabb.datasets.fake import FakeDataset
@@ -53,14 +55,30 @@ def test_the_subjects_reach_fit_and_the_tested_one_does_not(tmp_path, monkeypatc
         verbose=False,
     )
     SEEN.clear()
+    TARGETS.clear()
     with config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(clf.set_fit_request(subject="subjects"))
-        results = CrossSubjectEvaluation(
+        pipeline = make_pipeline(clf.set_fit_request(**request))
+        return CrossSubjectEvaluation(
             paradigm=LeftRightImagery(resample=64),
             datasets=[dataset],
             hdf5_path=str(tmp_path),
             overwrite=True,
+            **options,
         ).process({"censored": pipeline})
+
+
+@pytest.mark.filterwarnings("ignore::autotransfer.errors.AdaptationWarning")
+def test_a_part_of_the_tested_one_reaches_fit_where_it_is_asked_for(tmp_path, monkeypatch):
+    request = {"subject": "subjects", "X_target_unlabeled": True}
+    options = {"cv_kwargs": {"calibration_size": 0.5}}
+    results = evaluated(tmp_path, monkeypatch, request, **options)
+    assert [len(target) for target in TARGETS] == [4] * 4
+    assert np.isfinite(results["score"]).all()
+
+
+def test_the_subjects_reach_fit_and_the_tested_one_does_not(tmp_path, monkeypatch):
+    results = evaluated(tmp_path, monkeypatch, {"subject": "subjects"})
+    assert TARGETS == [None] * 4
     tested = [int(who) for who in results["subject"]]
     assert sorted(tested) == [1, 2, 3, 4]
     assert len(SEEN) == 4

@@ -429,10 +429,11 @@ class Levels:
         return {
             person
             for person, own in self.seen.get(WHOLE, {}).items()
-            if not own.passes(self._guard(but=person))
+            if not own.passes(self.guard(but=person))
         }
 
-    def _guard(self, but: str | None = None) -> Guard:
+    def guard(self, but: str | None = None) -> Guard:
+        """Learn the bounds of a guard on everybody, but perhaps somebody."""
         return learned_guard(
             {
                 cut: [one for person, one in people.items() if person != but]
@@ -448,7 +449,7 @@ class Levels:
         """Say what "auto" should do, by what people held out gained by."""
         recording = best_way(self.ways("recording", None)) or Policy().recording
         labels = best_way(self.ways("labels", n_labels)) or Policy().labels
-        return Policy(recording, labels, self._guard())
+        return Policy(recording, labels, self.guard())
 
     def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
         """Score everybody at each level: nothing, all of a recording, a stream, some labels."""

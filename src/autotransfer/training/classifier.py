@@ -189,7 +189,16 @@ class CensoredClassifier(SignalModel):
         self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
         self.log, self.memory_budget, self.verbose = log, memory_budget, verbose
 
-    def fit(self, X: Any, y: Any = None, subject: Any = None, **unknown: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        subject: Any = None,
+        X_target_unlabeled: Any = None,
+        X_target_labeled: Any = None,
+        y_target_labeled: Any = None,
+        **unknown: Any,
+    ) -> Self:
         """Train on the trials of many people: ``fit(data)`` or ``fit(X, y, subject=ids)``.
 
         Parameters
@@ -202,6 +211,11 @@ class CensoredClassifier(SignalModel):
         subject : array of shape (n_trials,)
             The person each trial comes from. In pipelines and cross-validation it is routed:
             ``CensoredClassifier().set_fit_request(subject=True)``.
+        X_target_unlabeled, X_target_labeled : array of shape (n, n_channels, n_times), optional
+            Trials of one new person, to whom the model is adapted once it is trained, as by
+            `adapt`. The names are those under which MOABB routes them.
+        y_target_labeled : array of shape (n,), optional
+            Labels of `X_target_labeled`.
 
         Returns
         -------
@@ -219,7 +233,11 @@ class CensoredClassifier(SignalModel):
                 "epochs."
             )
         seed = as_random_seed(self.random_state)
-        return self.fit_fold(problem, hold_out(problem.subject, self.validation, seed), seed)
+        self.fit_fold(problem, hold_out(problem.subject, self.validation, seed), seed)
+        personal = self.adapt_to_target(X_target_unlabeled, X_target_labeled, y_target_labeled)
+        for name in ("network_", "normaliser_", "provenance_"):
+            setattr(self, name, getattr(personal, name))
+        return self
 
     @property
     def options(self) -> TrainingOptions:

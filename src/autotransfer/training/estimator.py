@@ -227,6 +227,25 @@ class SignalModel(SignalEstimator):
             )
         return personal
 
+    def adapt_to_target(
+        self, X_target_unlabeled: Any, X_target_labeled: Any, y_target_labeled: Any
+    ) -> Self:
+        """Adapt to what `fit` was given of a new person; without anything, give the model itself.
+
+        Parameters
+        ----------
+        X_target_unlabeled, X_target_labeled, y_target_labeled
+            As for `autotransfer.CensoredClassifier.fit`.
+        """
+        if (X_target_labeled is None) != (y_target_labeled is None):
+            raise SettingError(
+                "X_target_labeled and y_target_labeled belong together: give both, or neither."
+            )
+        if X_target_labeled is not None:
+            given = X_target_unlabeled
+            return self.adapt(X_target_labeled, y_target_labeled, unlabelled=given)
+        return self if X_target_unlabeled is None else self.adapt(X_target_unlabeled)
+
     def live(self, *, prior: int = PRIOR) -> Live:
         """Begin to go along with one new person, trial by trial (level ``stream``).
 
