@@ -141,6 +141,26 @@ TABLES = {
         ("data", "augmentation", "seeds", "people", "mean", "lower quartile", "difference",
          "95 % interval", "p", "gained / lost", "time"),
     ),
+    "levels": (
+        "What is known of a new person, and what it is worth: the network that a run begins with, "
+        "trained without a group of people, on nine data sets. 'Later' trials are other ones than "
+        "those that were adapted to, 'same' the very same. The method is chosen by all other "
+        "people, under a guard that they give. Balanced accuracy, mean over seeds, paired over "
+        "people with level nothing on the same trials.",
+        ("data", "level", "amount", "tested", "people", "nothing", "mean", "lower quartile",
+         "difference", "95 % interval", "p"),
+    ),
+    "level_guard": (
+        "The guard: recordings cut to half of the classes or to one, under bounds that all other "
+        "people give. The share of recordings that were adapted to, and what adapting changed.",
+        ("data", "cut to", "people", "adapted to", "difference"),
+    ),
+    "across": (
+        "Another armband: trained on everybody of one Myo data set, tested on the people of "
+        "another on five common gestures, with the turn of the ring and without it.",
+        ("data", "level", "amount", "tested", "method", "people", "nothing", "mean",
+         "lower quartile", "difference", "95 % interval", "p"),
+    ),
     "adaptation": (
         "The uncensored baseline before and after `adapt` with unlabelled trials of the new "
         "person: how many, and how many trials the statistics of training count for (prior; * the "
@@ -221,6 +241,8 @@ PARTS = {
     "draws": ("strengths", "batches", ""),
     "skew": ("skew", "together", ""),
     "replay": ("replay", "summary", ""),
+    "levels": ("levels", "short", ""),
+    "level_guard": ("levels", "guard", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
@@ -228,7 +250,7 @@ EVIDENCE = (
     *("baseline", "evidence", "candidates", "own_batches", "rules", "gains"),
     *("gap", "skew", "draws", "digest", "importances", "curves", "replay", "null_runs"),
 )
-ADAPTING = ("adaptation",)
+ADAPTING = ("levels", "level_guard", "across", "adaptation")
 AUGMENTING = ("augmentations",)
 HANDS_OFF = ("hands_off",)
 PAGES = {

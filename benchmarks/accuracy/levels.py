@@ -319,6 +319,7 @@ def main() -> None:
         rows,
         goals(rows, guards),
         guard=guards,
+        short=[r for r in rows if r["method"] == CHOSEN or r["level"] == "stream"],
     )
 
 

@@ -150,7 +150,7 @@ def levels_figure(
     """
     sides = {"recording": "trials without labels", "labels": "labels of each class"}
     shown = {level: words for level, words in sides.items() if len(curves.get(level, {})) > 1}
-    figure, axes = new_figure(2.9, theme, stamp, columns=max(len(shown), 1))
+    figure, axes = new_figure(3.1, theme, stamp, columns=max(len(shown), 1))
     colours = {"recording": theme.chosen, "labels": theme.placebo}
     for ax, (level, words) in zip(axes, shown.items(), strict=False):
         curve = curves[level]
@@ -194,7 +194,11 @@ def levels_figure(
     for ax in axes[1:]:
         ax.tick_params(labelleft=False)
     axes[0].set_ylabel("balanced accuracy, %")
-    axes[0].legend(loc="lower right", fontsize=7.5)
+    named = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+    first = {name: handle for handle, name in reversed(named)}
+    figure.legend(
+        first.values(), first.keys(), loc="outside lower center", ncols=len(first), fontsize=7.5
+    )
     return figure
 
 

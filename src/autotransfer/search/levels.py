@@ -75,7 +75,9 @@ class Case:
         return cls(*(given[name] for name in ("level", "amount", "method", "tested")))
 
 
-def standard_cases(n_labels: int = N_LABELS, statistics: bool = True) -> list[Case]:
+def standard_cases(
+    n_labels: int = N_LABELS, statistics: bool = True, ring: bool = False
+) -> list[Case]:
     """List what a run scores, what matters most first.
 
     Parameters
@@ -84,14 +86,18 @@ def standard_cases(n_labels: int = N_LABELS, statistics: bool = True) -> list[Ca
         Labelled trials of each class, of which the methods are compared.
     statistics : bool
         Whether the network has any that can be adapted; without, only its head is.
+    ring : bool
+        Whether electrodes go around an arm, and may sit turned.
     """
     labels = [n for n in LABELS if n != n_labels]
     if not statistics:
         return [Case("nothing"), *(Case("labels", n, "head") for n in (n_labels, *labels))]
+    turned = [f"ring+{RECORDING[0]}"] if ring else []
+    with_labels = [*WITH_LABELS, *(f"{way}+head" for way in turned)]
     return [
         Case("nothing"),
-        *(Case("recording", None, way) for way in RECORDING),
-        *(Case("labels", n_labels, way) for way in WITH_LABELS),
+        *(Case("recording", None, way) for way in (*RECORDING, *turned)),
+        *(Case("labels", n_labels, way) for way in with_labels),
         Case("stream"),
         *(Case("recording", amount, AUTO) for amount in AMOUNTS),
         *(Case("labels", amount, WITH_LABELS[0]) for amount in labels),

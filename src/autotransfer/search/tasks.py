@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.adaptation.statistics import adaptable
+from autotransfer.data.info import is_ring
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, Index, evenly
@@ -251,7 +252,7 @@ def score_levels(
     able = adaptable(clf.network_)
     found: list[dict[str, Any]] = []
     guard: dict[str, dict[str, dict[str, float]]] = {}
-    for case in standard_cases(n_labels, able):
+    for case in standard_cases(n_labels, able, is_ring(problem.info.channels)):
         scores: dict[str, float | None] = {}
         for person, known in people.items():
             if seconds is not None and time.perf_counter() - began > seconds:
