@@ -14,11 +14,14 @@ from report_runs import cut, pictures, trials_of, words
 
 import autotransfer as at
 from autotransfer.errors import SourceError
+from autotransfer.leakage.result import Estimate
 from autotransfer.report import write_report
 from autotransfer.report.auto_summary import recipe_words
 from autotransfer.report.page import page as page_of
 from autotransfer.report.record import gather
 from autotransfer.report.reproduce import python
+from autotransfer.report.score_figures import levels_figure
+from autotransfer.report.theme import LIGHT
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.status import read_status
@@ -239,3 +242,19 @@ def test_an_answer_that_was_not_tried_is_named(run):
         change(run, **results | {name: results[name] | {"setting": setting}})
         with pytest.raises(SourceError, match="not a candidate"):
             gather(run)
+
+
+def test_curves_with_and_without_the_censor_stand_in_one_picture():
+    curve = {0: Estimate(0.6, 0.5, 0.7), 5: Estimate(0.8, 0.7, 0.9)}
+    other = {0: Estimate(0.65, 0.5, 0.7), 5: Estimate(0.7, 0.6, 0.8)}
+    figure = levels_figure({"labels": curve}, 0.55, 0.5, LIGHT, "", {"labels": other})
+    (ax,) = figure.axes
+    drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+    np.testing.assert_allclose(drawn["labels"], [60, 80])
+    np.testing.assert_allclose(drawn["uncensored"], [65, 70])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "5"]
+    low, high = ax.get_ylim()
+    assert low < 50
+    assert high > 90
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} >= {"labels", "uncensored", "guessing"}

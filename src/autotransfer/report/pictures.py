@@ -17,7 +17,7 @@ from autotransfer.report.record import Method, Record
 from autotransfer.report.score_figures import Row
 from autotransfer.report.statistics import bootstrap_mean
 from autotransfer.report.theme import DARK, LIGHT, Theme, drawing, to_png, to_svg
-from autotransfer.search.levels import Case
+from autotransfer.search.levels import Case, Levels
 from autotransfer.search.settings.setting import BASELINE, Setting
 
 MOST_METHODS = 40
@@ -132,13 +132,13 @@ def shown_methods(record: Record) -> list[Method]:
     return sorted(methods, key=lambda m: first[role_of(record, m)])[:MOST_METHODS]
 
 
-def level_curves(record: Record) -> dict[str, dict[int | None, Estimate]]:
+def level_curves(levels: Levels) -> dict[str, dict[int | None, Estimate]]:
     """Mean over people, with its interval, against what is known of a new person."""
-    nothing = record.levels.scores.get(Case("nothing"))
+    nothing = levels.scores.get(Case("nothing"))
     if nothing is None:
         return {}
-    found = {level: {0: nothing, **record.levels.curve(level)} for level in ("recording", "labels")}
-    stream = record.levels.scores.get(Case("stream"))
+    found = {level: {0: nothing, **levels.curve(level)} for level in ("recording", "labels")}
+    stream = levels.scores.get(Case("stream"))
     if stream is not None:
         found["stream"] = {None: stream}
     return {
@@ -148,7 +148,7 @@ def level_curves(record: Record) -> dict[str, dict[int | None, Estimate]]:
 
 
 def _levels(record: Record) -> Picture | None:
-    curves = level_curves(record)
+    curves, without = level_curves(record.levels), level_curves(record.uncensored_levels)
     if not any(len(curves.get(level, {})) > 1 for level in ("recording", "labels")):
         return None
     words = {"recording": "trials without labels", "labels": "labels of each class"}
@@ -165,7 +165,9 @@ def _levels(record: Record) -> Picture | None:
         record,
         "levels",
         alt,
-        lambda theme, stamp: score_figures.levels_figure(curves, reference, chance, theme, stamp),
+        lambda theme, stamp: score_figures.levels_figure(
+            curves, reference, chance, theme, stamp, without
+        ),
     )
 
 

@@ -185,6 +185,8 @@ class Record:
         Sum of the times of all trials.
     levels : Levels
         What recordings and labels of a new person were worth to people held out.
+    uncensored_levels : Levels
+        The same without the censor of the answer, if it has one.
     """
 
     name: str
@@ -202,6 +204,7 @@ class Record:
     counts: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     levels: Levels = field(default_factory=Levels)
+    uncensored_levels: Levels = field(default_factory=Levels)
 
     @property
     def n_labels(self) -> int:
@@ -349,6 +352,7 @@ def gather(folder: Path, storage: str | None = None) -> Record:
             counts=counts,
             seconds=seconds,
             levels=_levels(scored, results, names),
+            uncensored_levels=_levels(scored, results, names, censored=False),
         )
         lost = record.chosen is None or (auto and record.baseline is None)
         if results is not None and lost:
@@ -426,12 +430,20 @@ def _unique_names(names: dict[str, str]) -> dict[str, str]:
     return {key: name if often[name] == 1 else f"{name} ({key})" for key, name in names.items()}
 
 
-def _levels(entries: list[Entry], results: dict[str, Any] | None, names: dict[str, str]) -> Levels:
-    """Put together the levels of the network that the results are of."""
+def _levels(
+    entries: list[Entry],
+    results: dict[str, Any] | None,
+    names: dict[str, str],
+    censored: bool = True,
+) -> Levels:
+    """Put together the levels of the network that the results are of, or without its censor."""
     if results is None or not entries:
         return Levels()
     first, n_groups = results["members"][0], results["plan"]["n_folds"]
-    wanted = Setting.from_json(first["setting"]), first["seed"]
+    setting = Setting.from_json(first["setting"])
+    if not censored and setting.baseline == setting:
+        return Levels()
+    wanted = setting if censored else setting.baseline, first["seed"]
     mine = [e.result for e in entries if (e.trial.setting, e.trial.seed) == wanted]
     levels = Levels.of(mine, n_groups)
     if Case("nothing") not in levels.scores:

@@ -135,6 +135,7 @@ def levels_figure(
     chance: float,
     theme: Theme,
     stamp: str = "",
+    uncensored: Mapping[str, Mapping[int | None, Estimate]] | None = None,
 ) -> Figure:
     """Draw accuracy against what is known of a new person.
 
@@ -147,6 +148,8 @@ def levels_figure(
         Mean of the classical pipeline, with nothing.
     chance, theme, stamp
         As for the other pictures.
+    uncensored : mapping, optional
+        The same curves without the censor of the answer.
     """
     sides = {"recording": "trials without labels", "labels": "labels of each class"}
     shown = {level: words for level, words in sides.items() if len(curves.get(level, {})) > 1}
@@ -162,6 +165,11 @@ def levels_figure(
         ax.fill_between(place, low, high, color=colours[level], alpha=0.18, linewidth=0)
         marker = "o" if level == "recording" else "s"
         ax.plot(place, mean, marker=marker, ms=4.5, color=colours[level], label=level)
+        other = (uncensored or {}).get(level, {})
+        shared = [(i, other[amount]) for i, amount in enumerate(curve) if amount in other]
+        if shared:
+            means = [100 * one.value for _, one in shared]
+            ax.plot([i for i, _ in shared], means, ":", color=theme.baseline, label="uncensored")
         names = ["all" if amount is None else str(amount) for amount in curve]
         ax.set_xticks(place, names)
         ax.set_xlabel(words)

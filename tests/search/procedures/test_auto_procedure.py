@@ -19,6 +19,8 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError, IncompleteResultsError, SettingError
 from autotransfer.report import write_report
+from autotransfer.report.pictures import pictures
+from autotransfer.report.record import gather
 from autotransfer.search import Space
 from autotransfer.search.engines.base import Carried
 from autotransfer.search.procedures.plan import fit_groups
@@ -140,6 +142,26 @@ def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
     again = auto(folder, **options).fit(DATA)
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
     pd.testing.assert_frame_equal(again.levels_, run.levels_)
+
+
+def test_beside_a_censored_answer_the_uncensored_one_is_scored(tmp_path, monkeypatch):
+    def censored(tried, rule, among=None):
+        return max(tried.by_seed, key=lambda setting: setting.measure is not None)
+
+    for module in ("answer", "auto"):
+        monkeypatch.setattr(f"autotransfer.search.procedures.{module}.best_setting", censored)
+    # Whatever it gains on half of the groups, it is tried on all.
+    monkeypatch.setattr("autotransfer.search.procedures.auto._mean_gain", lambda *_: 1.0)
+    quick = RecipeSpace([Dimension("steps", ({"n_steps": 8},), 0.01)])
+    folder = tmp_path / "run"
+    space = Space(["mmd"], ["marginal"], {"mmd": [1.0]})
+    run = auto(folder, levels=True, recipes=quick, space=space).fit(DATA)
+    assert run.choice_.setting.measure == "mmd"
+    record = gather(folder)
+    assert len(entries(folder)["levels"]) == 6
+    assert record.levels.scores.keys() == record.uncensored_levels.scores.keys()
+    assert record.levels.scores != record.uncensored_levels.scores
+    assert "levels" in pictures(record)
 
 
 def test_a_run_for_people_with_a_recording_is_another_run(whole, tmp_path):

@@ -275,14 +275,25 @@ class AutoProcedure:
         }
 
     def _score_levels(self, outcome: Outcome, plan: AutoPlan) -> Levels:
-        """Score what is known of a new person by the first network of the answer."""
+        """Score what is known of a new person by the first network of the answer.
+
+        Where that is censored, also by the uncensored one beside it, for the report.
+        """
         assert self._closing is not None
         first = outcome.answer.members[0]
-        trials = self._trials(first.setting, plan, first.seed)
-        networks = [self.folder.read_network(trial.id(self.shared.hash)) for trial in trials]
+        settings = [first.setting]
+        baseline = first.setting.baseline
+        if baseline != first.setting and first.seed in self._tried(plan).by_seed.get(baseline, {}):
+            settings.append(baseline)
         seconds = self._closing["level_seconds"]
-        parts = (self.shared, self.ledger, self.start, self.driver, self.progress)
-        levels = record_levels(trials, networks, self.options.n_labels, seconds, *parts)
+        found = []
+        for setting in settings:
+            trials = self._trials(setting, plan, first.seed)
+            networks = [self.folder.read_network(trial.id(self.shared.hash)) for trial in trials]
+            each = None if seconds is None else seconds / len(settings)
+            parts = (self.shared, self.ledger, self.start, self.driver, self.progress)
+            found.append(record_levels(trials, networks, self.options.n_labels, each, *parts))
+        levels = found[0]
         if levels.scores:
             self.folder.write_policy(levels.policy(self.options.n_labels).to_json())
         return levels
