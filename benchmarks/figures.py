@@ -207,9 +207,11 @@ TABLES = {
     "hands_off": (
         "A budget, two workers and nothing else: the nested score that the run tells first, of the "
         "first answer (default recipe), of the classical pipelines; groups of people, trainings, "
-        "and networks of the answer. Busy: beside two other processes.",
+        "and networks of the answer. By the first of these networks, on later trials of people "
+        "held out: with nothing of theirs, with a recording, as a stream, with 5 labels of each "
+        "class. Busy: beside two other processes.",
         ("case", "nested", "quartile", "first answer", "one network", "together", "classical",
-         "groups", "trainings", "networks"),
+         "groups", "trainings", "networks", "nothing", "recording", "stream", "labels"),
     ),
     "replay": (
         "Rules of choice replayed: half of the people choose, the others judge; gain against the "

@@ -100,9 +100,21 @@ def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[st
         "chosen": results["chosen"]["name"],
         "not tried": len(results["not_tried"]),
         "seconds": seconds,
+        **levels(results),
         "people": results["nested_subjects"],
         "tried": tried(folder),
     }
+
+
+LEVELS = ("recording", "stream", "labels")
+
+
+def levels(results: dict[str, Any]) -> dict[str, float | None]:
+    """Scores at levels, by the first network of the answer; None where the time was too short."""
+    found = results["levels"]
+    nothing = next((one["nothing"] for one in found.values()), None)
+    means = {level: found[level]["mean"] if level in found else None for level in LEVELS}
+    return {"nothing": nothing, **means}
 
 
 def tried(folder: Path) -> dict[str, dict[str, float]]:
@@ -158,8 +170,10 @@ def main() -> None:
             share = row["seconds"] / parse_budget(case[1])
             goals.append(report.Goal(f"{row['case']}: wall time / budget", share, OVERRUN, False))
     more = {name: {row["case"]: row[name] for row in rows} for name in ("people", "tried")}
+    missing = dict.fromkeys(("nothing", *LEVELS))  # runs of before there were levels
     table = [
-        {k: np.nan if v is None else v for k, v in row.items() if k not in more} for row in rows
+        {k: np.nan if v is None else v for k, v in (missing | row).items() if k not in more}
+        for row in rows
     ]
     report.finish(args, "Hands off: a budget and nothing else", table, goals, **more)
 
