@@ -47,7 +47,7 @@ MORE = {
         "stream.Stream",
         "registry.Policy",
         "guard.Guard",
-        "guard.learned_guard",
+        "guard.Lessons",
     ],
     "autotransfer.training": [
         "live.Live",

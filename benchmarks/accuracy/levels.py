@@ -132,14 +132,14 @@ def run(job: Job) -> dict[str, Any]:
         there = {who: score for who, score in scores.items() if score is not None}
         found.append(case.to_json() | {"subjects": there})
     guard: dict[str, dict[str, Any]] = {}
-    judged: dict[str, dict[str, float]] = {}
+    judged: dict[str, dict[str, list[float]]] = {}
     for who, known in people.items():
         # Learned as in a run, by statistics; judged by what is done.
         for cut, seen in known.seen("statistics", job.seed).items():
-            guard.setdefault(cut, {})[who] = dict(vars(seen))
+            guard.setdefault(cut, {})[who] = [dict(vars(one)) for one in seen]
         way = "statistics" if job.quick else RECORDING[0]
-        for cut, seen in known.seen(way, job.seed).items():
-            judged.setdefault(cut, {})[who] = seen.gain
+        for cut, seen in known.seen(way, job.seed, most=2).items():
+            judged.setdefault(cut, {})[who] = [one.gain for one in seen]
     return {"cases": found, "guard": guard, "judged": judged}
 
 
@@ -202,16 +202,19 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
     return made
 
 
-def guard_rows(name: str, pairs: Iterable[tuple[Levels, Job, Any]]) -> list[dict[str, Any]]:
+def guard_rows(name: str, pairs: Iterable[tuple[Levels, Any]]) -> list[dict[str, Any]]:
     """Say what recordings of few classes lose under a guard learned on all other people."""
     gains: dict[str, dict[str, list[float]]] = {}
     passed: dict[str, list[bool]] = {}
-    for levels, _, judged in pairs:
+    for levels, judged in pairs:
         for cut, people in judged.items():
-            for who, gain in people.items():
-                passes = levels.seen[cut][who].passes(levels.guard(but=who))
-                gains.setdefault(cut, {}).setdefault(who, []).append(gain if passes else 0.0)
-                passed.setdefault(cut, []).append(passes)
+            everybody = sorted(levels.seen[cut])
+            for who, changes in people.items():
+                guard = levels.lessons.guard([other for other in everybody if other != who])
+                for seen, gain in zip(levels.seen[cut][who], changes, strict=False):
+                    passes = seen.passes(guard)
+                    gains.setdefault(cut, {}).setdefault(who, []).append(gain if passes else 0.0)
+                    passed.setdefault(cut, []).append(passes)
     return [
         {"data": name, "cut to": CUTS[cut], "people": len(gains[cut])}
         | {"adapted to": float(np.mean(passed[cut]))}
@@ -309,9 +312,7 @@ def main() -> None:
         mine = {job: result for job, result in results.items() if job.dataset == name}
         levels = dict(zip(sorted({job.seed for job in mine}), by_seed(mine), strict=True))
         rows += rows_of(name, list(levels.values()))
-        guards += guard_rows(
-            name, ((levels[job.seed], job, one["judged"]) for job, one in mine.items())
-        )
+        guards += guard_rows(name, ((levels[job.seed], one["judged"]) for job, one in mine.items()))
     report.show("Recordings of few classes: those adapted to, and what adapt changes", guards)
     report.finish(
         args,

@@ -8,7 +8,7 @@ import torch
 
 import autotransfer as at
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.guard import NEVER, Guard, Seen, learned_guard
+from autotransfer.adaptation.guard import NEVER, Guard, Lessons, Seen
 from autotransfer.adaptation.registry import Policy, chosen
 from autotransfer.errors import AdaptationWarning, ModelFolderError, SettingError
 
@@ -28,50 +28,71 @@ def clf():
 
 
 def some_people(seed, n=9):
+    """Make up what was seen: of each person one whole recording, and three of few classes."""
     rng = np.random.default_rng(seed)
-    whole = [Seen(*rng.uniform(0.3, 1, 2), rng.normal(0.05, 0.05)) for _ in range(n)]
+    names = [str(number) for number in range(n)]
+    whole = {p: [Seen(*rng.uniform(0.3, 1, 2), rng.normal(0.05, 0.05))] for p in names}
     few = {
-        cut: [Seen(*rng.uniform(0, 0.8, 2), -rng.uniform(0, 0.3)) for _ in range(n)]
+        cut: {
+            p: [Seen(*rng.uniform(0, 0.8, 2), -rng.uniform(0, 0.3)) for _ in range(3)]
+            for p in names
+        }
         for cut in ("half", "one")
     }
     return {"all": whole, **few}
 
 
-def gains(seen, guard):
+def gains(seen, guard, among=None):
     """Mean gain in each kind of recording, in plain loops."""
     found = {}
     for cut, people in seen.items():
-        total = 0.0
-        for one in people:
-            if one.spread >= guard.spread and one.shares >= guard.shares:
-                total += one.gain
-        found[cut] = total / len(people)
+        total, n = 0.0, 0
+        for who in people if among is None else among:
+            own = 0.0
+            for one in people[who]:
+                if one.spread >= guard.spread and one.shares >= guard.shares:
+                    own += one.gain
+            total, n = total + own / len(people[who]), n + 1
+        found[cut] = total / n
     return found
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_pair_of_bounds_is_better_than_the_learned_one(seed):
+@pytest.mark.parametrize("among", [None, ["0", "0", "3", "4", "7"]])
+def test_no_pair_of_bounds_is_better_than_the_learned_one(seed, among):
     seen = some_people(seed)
-    guard = learned_guard(seen)
-    mine = gains(seen, guard)
+    guard = Lessons(seen).guard(among)
+    mine = gains(seen, guard, among)
     assert min(mine["half"], mine["one"]) >= -0.005
-    spreads, shares = ([getattr(o, n) for o in seen["all"]] for n in ("spread", "shares"))
+    whole = [one for some in seen["all"].values() for one in some]
+    spreads, shares = ([getattr(one, name) for one in whole] for name in ("spread", "shares"))
     for other in (Guard(a, b) for a in [0.0, *spreads] for b in [0.0, *shares]):
-        theirs = gains(seen, other)
+        theirs = gains(seen, other, among)
         if min(theirs["half"], theirs["one"]) >= -0.005:
             assert theirs["all"] <= mine["all"] + 1e-9
 
 
+def test_who_does_not_teach_has_no_say():
+    seen = some_people(0)
+    changed = {cut: dict(people) for cut, people in seen.items()}
+    changed["one"]["8"] = [Seen(1.0, 1.0, -0.9)] * 3
+    among = ["0", "1", "2", "3", "4"]
+    assert Lessons(seen).guard(among) == Lessons(changed).guard(among)
+    assert Lessons(seen).guard() != Lessons(changed).guard()
+
+
 def test_where_nobody_gains_nothing_passes():
-    seen = {"all": [Seen(0.9, 0.9, -0.1)] * 3, "one": [Seen(0.1, 0.1, -0.5)] * 3}
-    assert learned_guard(seen) == NEVER
+    whole = {p: [Seen(0.9, 0.9, -0.1)] for p in "abc"}
+    one = {p: [Seen(0.1, 0.1, -0.5)] for p in "abc"}
+    assert Lessons({"all": whole, "one": one}).guard() == NEVER
     assert not NEVER.passes(torch.eye(3).repeat(9, 1))
-    assert learned_guard({}) == Guard()
+    assert Lessons({}).guard() == Guard()
 
 
 def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
-    alike = [Seen(0.5, 0.5, 0.1)] * 4
-    assert learned_guard({"all": alike, "one": [Seen(0.6, 0.6, -0.3)] * 4}) == NEVER
+    whole = {p: [Seen(0.5, 0.5, 0.1)] for p in "abcd"}
+    one = {p: [Seen(0.6, 0.6, -0.3)] for p in "abcd"}
+    assert Lessons({"all": whole, "one": one}).guard() == NEVER
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 import autotransfer as at
-from autotransfer.adaptation.guard import Seen
+from autotransfer.adaptation.guard import Guard, Seen
 from autotransfer.data.problem import Problem
 from autotransfer.data.trials import TrialArray
 from autotransfer.search.engines.base import Carried
@@ -17,7 +17,7 @@ from autotransfer.search.levels import (
     Case,
     Known,
     Levels,
-    by_others,
+    best_way,
     halves,
     mean_recall,
     score_person,
@@ -102,6 +102,12 @@ def test_all_standard_cases_are_scored(clf):
     assert {case.level for case in cases} == {"nothing", "recording", "stream", "labels"}
     assert len(set(cases)) == len(cases)
     assert {case.level for case in standard_cases(statistics=False)} == {"nothing", "labels"}
+    turned = set(standard_cases(ring=True)) - set(cases)
+    assert {case.method for case in turned if case.level == "recording"} == {
+        "ring+statistics+information",
+        "ring+statistics",
+    }
+    assert {case.method.rpartition("+")[2] for case in turned if case.level == "labels"} == {"head"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -142,23 +148,41 @@ def levels_of(nothing, statistics, seen=None):
 
 
 def test_the_method_is_chosen_by_others_and_never_by_oneself():
-    nothing = {"a": 0.5, "b": 0.5, "c": 0.5}
-    better = {"a": 0.9, "b": 0.4, "c": 0.5}  # by a alone
-    assert by_others({"statistics": better, "none": nothing}) == {"a": 0.5, "b": 0.4, "c": 0.5}
-    levels = levels_of(nothing, better)
-    assert levels.chosen("recording", None) == {"a": 0.5, "b": 0.4, "c": 0.5}
-    assert levels.policy().recording == "statistics"
+    """Somebody's own score decides nothing about that person: changed, it changes only itself."""
+    rng = np.random.default_rng(0)
+    people = [str(number) for number in range(8)]
+    nothing = dict.fromkeys(people, 0.5)
+    adapted = {p: 0.5 + rng.normal(0, 0.1) for p in people}
+    first = levels_of(nothing, adapted).chosen("recording", None)
+    # Whoever would now choose otherwise: the share of draws that adapt "3" stays what it was.
+    share = (first["3"] - 0.5) / (adapted["3"] - 0.5)
+    changed = adapted | {"3": 0.9}
+    again = levels_of(nothing, changed).chosen("recording", None)
+    assert (again["3"] - 0.5) / 0.4 == pytest.approx(share)
+    assert any(again[p] != first[p] for p in people if p != "3")
+
+
+def test_the_policy_is_what_people_gain_by():
+    nothing, better = dict.fromkeys("abc", 0.5), {"a": 0.9, "b": 0.4, "c": 0.5}
+    assert best_way({"statistics": better, "none": nothing}) == "statistics"
+    assert best_way({"statistics": better, "none": nothing}, ["b", "b", "c"]) == "none"
+    assert levels_of(nothing, better).policy().recording == "statistics"
     assert levels_of(better, nothing).policy().recording == "none"
 
 
 def test_who_is_refused_has_what_the_model_has():
-    people = "abcd"
+    people = "abcdef"
     nothing, adapted = dict.fromkeys(people, 0.5), dict.fromkeys(people, 0.8)
-    whole = {p: Seen(0.9, 0.9, 0.3) for p in people} | {"d": Seen(0.2, 0.2, 0.3)}
-    one = {p: Seen(0.3, 0.3, -0.4) for p in people}
+    whole = {p: [Seen(0.9, 0.9, 0.3)] for p in people} | {"d": [Seen(0.2, 0.2, 0.3)]}
+    one = {p: [Seen(0.3, 0.3, -0.4)] for p in people}
     levels = levels_of(nothing, adapted, {"all": whole, "one": one})
-    assert levels.refused == {"d"}
-    assert levels.chosen("recording", None) == adapted | {"d": 0.5}
+    assert levels.lessons.guard() == Guard(0.9, 0.9)
+    assert levels.ways("recording", None, guard=levels.lessons.guard()) == {
+        "statistics": adapted | {"d": 0.5},
+        "none": nothing,
+    }
+    chosen = levels.chosen("recording", None)
+    assert chosen == pytest.approx(adapted | {"d": 0.5})
     assert set(levels.curve("recording")) == {None}
 
 

@@ -15,9 +15,12 @@ from autotransfer.documents import misfit
 from autotransfer.errors import SettingError
 
 # Chosen by hand on recordings of five data sets, whole and cut to half of the classes and to one.
-# A run learns its own (`learned_guard`): whoever needs adaptation most stands nearest to these, a
+# A run learns its own (`Lessons`): whoever needs adaptation most stands nearest to these, a
 # person of whose gestures the model takes many for few.
 SPREAD, SHARES = 0.64, 0.3
+
+WHOLE = "all"
+"""What a recording is called that is not cut."""
 
 MOST_LOSS = 0.005
 """Mean loss on recordings of few classes that learned bounds may allow."""
@@ -124,49 +127,74 @@ def _variety_of_shares(probabilities: Tensor) -> float:
     return variety(class_shares(probabilities, prior=0.01, steps=200))
 
 
-def learned_guard(seen: Mapping[str, Sequence[Seen]], most_loss: float = MOST_LOSS) -> Guard:
-    """Find the bounds under which people gain most by whole recordings and lose little by others.
+class Lessons:
+    """What recordings of several people teach a guard.
 
     Parameters
     ----------
-    seen : mapping of str to sequence of Seen
+    seen : mapping of str to mapping of str to sequence of Seen
         What people held out were seen to gain, by what their recordings were cut to: "all", which
-        is not cut, and others, such as "half" of the classes and "one".
+        is not cut, and others, such as "half" of the classes and "one"; then by person.
     most_loss : float
         Mean loss over people that is allowed in each of the others.
 
-    Returns
-    -------
-    Guard
-        Of equally good ones that with the highest bounds, which is the most careful. Without any
-        recording, the bounds that were chosen by hand.
-
     Examples
     --------
-    >>> whole = [Seen(0.5, 0.4, 0.1), Seen(0.7, 0.5, 0.05)]
-    >>> one = [Seen(0.3, 0.1, -0.4), Seen(0.45, 0.2, -0.2)]
-    >>> learned_guard({"all": whole, "one": one})
+    >>> whole = {"ann": [Seen(0.5, 0.4, 0.1)], "bob": [Seen(0.7, 0.5, 0.05)]}
+    >>> one = {"ann": [Seen(0.3, 0.1, -0.4)], "bob": [Seen(0.45, 0.2, -0.2)]}
+    >>> Lessons({"all": whole, "one": one}).guard()
     Guard(spread=0.5, shares=0.4)
     """
-    whole = seen.get("all", ())
-    if not whole:
-        return Guard()
-    # Only at what was seen do bounds make a difference.
-    spreads, shares = (
-        np.unique([getattr(one, name) for one in whole]) for name in ("spread", "shares")
-    )
-    gains = {cut: _mean_gains(people, spreads, shares) for cut, people in seen.items() if people}
-    allowed = np.all([gain >= -most_loss for cut, gain in gains.items() if cut != "all"], axis=0)
-    worth = np.where(allowed, gains["all"], 0.0)
-    if worth.max() <= 0:
-        return NEVER
-    row, column = np.argwhere(worth >= worth.max() - 1e-12)[-1]
-    return Guard(float(spreads[row]), float(shares[column]))
 
+    def __init__(
+        self,
+        seen: Mapping[str, Mapping[str, Sequence[Seen]]],
+        most_loss: float = MOST_LOSS,
+    ) -> None:
+        self.most_loss = most_loss
+        whole = [one for some in seen.get(WHOLE, {}).values() for one in some]
+        # Only at what was seen do bounds make a difference.
+        self._spreads, self._shares = (
+            np.unique([getattr(one, name) for one in whole]) for name in ("spread", "shares")
+        )
+        self._gains = {
+            cut: {person: self._of_person(some) for person, some in people.items()}
+            for cut, people in seen.items()
+            if whole
+        }
 
-def _mean_gains(people: Sequence[Seen], spreads: Array, shares: Array) -> Array:
-    """Mean gain of people under every pair of bounds: shape (len(spreads), len(shares))."""
-    spread, share, gain = np.array([[one.spread, one.shares, one.gain] for one in people]).T
-    passes = (spread >= spreads[:, None])[:, None] & (share >= shares[:, None])[None]
-    means: Array = np.mean(passes * gain, axis=-1)
-    return means
+    def _of_person(self, some: Sequence[Seen]) -> Array:
+        """Mean gain under every pair of bounds: shape (len(spreads), len(shares))."""
+        spread, share, gain = np.array([[one.spread, one.shares, one.gain] for one in some]).T
+        passes = (spread >= self._spreads[:, None])[:, None] & (share >= self._shares[:, None])
+        means: Array = np.mean(passes * gain, axis=-1)
+        return means
+
+    def guard(self, among: Sequence[str] | None = None) -> Guard:
+        """Find the bounds under which people gain most by whole recordings and lose little else.
+
+        Parameters
+        ----------
+        among : sequence of str, optional
+            People who teach, some perhaps more than once; everybody by default.
+
+        Returns
+        -------
+        Guard
+            Of equally good ones that with the highest bounds, which is the most careful; one that
+            lets nothing pass, where nobody gains. Without any recording, the bounds that were
+            chosen by hand.
+        """
+        gains = {}
+        for cut, people in self._gains.items():
+            some = [people[who] for who in (people if among is None else among) if who in people]
+            if some:
+                gains[cut] = np.mean(some, axis=0)
+        if WHOLE not in gains:
+            return Guard()
+        others = [gain >= -self.most_loss for cut, gain in gains.items() if cut != WHOLE]
+        worth = np.where(np.all(others, axis=0), gains[WHOLE], 0.0)
+        if worth.max() <= 0:
+            return NEVER
+        row, column = np.argwhere(worth >= worth.max() - 1e-12)[-1]
+        return Guard(float(self._spreads[row]), float(self._shares[column]))

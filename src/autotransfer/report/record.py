@@ -450,7 +450,7 @@ def _levels(
         return Levels()
     scores = {case: _renamed(one, names) for case, one in levels.scores.items()}
     seen = {
-        cut: {names.get(p, p): one for p, one in people.items()}
+        cut: {names.get(p, p): some for p, some in people.items()}
         for cut, people in levels.seen.items()
     }
     return Levels(scores, seen)

@@ -16,12 +16,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from autotransfer.adaptation.guard import Guard, Seen, learned_guard
+from autotransfer.adaptation.guard import WHOLE, Guard, Lessons, Seen
 from autotransfer.adaptation.information import LEAST_TRIALS
 from autotransfer.adaptation.registry import AUTO, NONE, Policy
 from autotransfer.data.problem import Problem
 from autotransfer.data.trials import Array, Index, TrialArray
 from autotransfer.errors import AdaptationWarning
+from autotransfer.search.settings.comparison import out_of_bag
 from autotransfer.training.estimator import SignalModel
 
 LATER, SAME = "later", "same"
@@ -34,8 +35,11 @@ LABELS = (1, 2, 5, 10)
 N_LABELS = 5
 """Those of which the methods are compared, and that a report tells."""
 
-WHOLE, HALF, ONE = "all", "half", "one"
-"""Classes of a recording that the guard is judged by: all of them, half of them, one."""
+HALF, ONE = "half", "one"
+"""Classes of a recording that the guard is judged by, beside all of them."""
+
+MOST_CUTS = 6
+"""Recordings of few classes that are tried of a person, of either kind."""
 
 RECORDING = ("statistics+information", "statistics")
 WITH_LABELS = ("statistics+information+head", "statistics+head", "head")
@@ -92,7 +96,7 @@ def standard_cases(
     labels = [n for n in LABELS if n != n_labels]
     if not statistics:
         return [Case("nothing"), *(Case("labels", n, "head") for n in (n_labels, *labels))]
-    turned = [f"ring+{RECORDING[0]}"] if ring else []
+    turned = [f"ring+{way}" for way in RECORDING if ring]
     with_labels = [*WITH_LABELS, *(f"{way}+head" for way in turned)]
     return [
         Case("nothing"),
@@ -312,7 +316,7 @@ class Known:
         predicted = live.predict_proba(self.X.take(rest)).argmax(1)
         return mean_recall(self.codes[rest], predicted)
 
-    def seen(self, method: str, seed: int = 0) -> dict[str, Seen]:
+    def seen(self, method: str, seed: int = 0, most: int = MOST_CUTS) -> dict[str, list[Seen]]:
         """Adapt to recordings of all classes, of half of them and of one: what is gained by it.
 
         The recording of all classes is the first half, and later trials are scored; of few classes
@@ -324,16 +328,23 @@ class Known:
             Of adaptation, without labels.
         seed : int
             Decides which classes are left.
+        most : int
+            Recordings of few classes, of either kind.
         """
-        classes = np.random.default_rng(seed).permutation(np.unique(self.codes))
-        cuts = {HALF: classes[: len(classes) // 2], ONE: classes[:1]}
-        used = {name: np.flatnonzero(np.isin(self.codes, kept)) for name, kept in cuts.items()}
-        if len(cuts[HALF]) < 2:
-            del used[HALF]
-        pairs = {name: (some, some) for name, some in used.items()}
+        rng = np.random.default_rng(seed)
+        classes = rng.permutation(np.unique(self.codes))
+        half = len(classes) // 2
+        cuts = {ONE: [classes[[i]] for i in range(min(len(classes), most))]}
+        if half > 1:
+            turns = [np.roll(classes, turn) for turn in range(min(len(classes), most))]
+            cuts[HALF] = [turn[:half] for turn in turns]
+        found = {}
         if len(self.first) and len(self.later):
-            pairs[WHOLE] = self.first, self.later
-        return {name: self._gain(*pair, method) for name, pair in pairs.items()}
+            found[WHOLE] = [self._gain(self.first, self.later, method)]
+        for name, some in cuts.items():
+            trials = [np.flatnonzero(np.isin(self.codes, kept)) for kept in some]
+            found[name] = [self._gain(mine, mine, method) for mine in trials]
+        return found
 
     def _gain(self, some: Index, tested: Index, method: str) -> Seen:
         """Adapt to some trials, and compare predictions of others."""
@@ -381,23 +392,24 @@ class Levels:
     ----------
     scores : dict of Case to dict of str to float
         Balanced accuracy of each person; only cases in which every group was scored.
-    seen : dict of str to dict of str to Seen
+    seen : dict of str to dict of str to list of Seen
         What was seen of recordings: what they were cut to -> person -> that.
     """
 
     scores: dict[Case, Scores] = field(default_factory=dict)
-    seen: dict[str, dict[str, Seen]] = field(default_factory=dict)
+    seen: dict[str, dict[str, list[Seen]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Iterable[Mapping[str, Any]], n_groups: int) -> Levels:
         """Put together what `score_levels` gave for each of so many groups of people."""
         found: dict[Case, list[Scores]] = {}
-        seen: dict[str, dict[str, Seen]] = {}
+        seen: dict[str, dict[str, list[Seen]]] = {}
         for result in results:
             for one in result["cases"]:
                 found.setdefault(Case.from_json(one), []).append(one["subjects"])
             for cut, people in result["guard"].items():
-                seen.setdefault(cut, {}).update({p: Seen(**one) for p, one in people.items()})
+                mine = {who: [Seen(**one) for one in some] for who, some in people.items()}
+                seen.setdefault(cut, {}).update(mine)
         whole = {case: parts for case, parts in found.items() if len(parts) == n_groups}
         merged = {
             case: {person: score for part in parts for person, score in part.items()}
@@ -405,11 +417,17 @@ class Levels:
         }
         return cls({case: scores for case, scores in merged.items() if scores}, seen)
 
-    def ways(self, level: str, amount: int | None, tested: str = LATER) -> dict[str, Scores]:
+    def ways(
+        self, level: str, amount: int | None, tested: str = LATER, guard: Guard | None = None
+    ) -> dict[str, Scores]:
         """Scores by each method that was tried with an amount, and by the model as it is.
 
-        Under the guard: who would be refused by the bounds that others give has, of what is done
-        without labels, nothing.
+        Parameters
+        ----------
+        level, amount, tested
+            As of a `Case`.
+        guard : Guard, optional
+            Whom it refuses, has of what is done without labels nothing.
         """
         tried = {
             case.method: scores
@@ -418,44 +436,53 @@ class Levels:
         }
         if not tried:
             return {}
-        plain = {"recording": NONE, "labels": "head"}.get(level, "")
-        tried[NONE] = self.scores[Case("nothing", tested=tested)]
-        if plain not in tried:
-            return tried
-        refused = self.refused
-        return {
-            way: {p: tried[plain].get(p, s) if p in refused else s for p, s in scores.items()}
-            for way, scores in tried.items()
-            if way != NONE
-        } | {NONE: tried[NONE]}
+        nothing = self.scores[Case("nothing", tested=tested)]
+        plain = {"recording": nothing, "labels": tried.get("head")}.get(level)
+        if guard is not None and plain is not None:
+            whole = self.seen.get(WHOLE, {})
+            refused = {who for who, (own, *_) in whole.items() if not own.passes(guard)}
+            tried = {
+                way: {p: plain.get(p, s) if p in refused else s for p, s in scores.items()}
+                for way, scores in tried.items()
+            }
+        return tried | {NONE: nothing}
 
     @cached_property
-    def refused(self) -> set[str]:
-        """People whose whole recording a guard refuses that was learned on all others."""
-        return {
-            person
-            for person, own in self.seen.get(WHOLE, {}).items()
-            if not own.passes(self.guard(but=person))
-        }
-
-    def guard(self, but: str | None = None) -> Guard:
-        """Learn the bounds of a guard on everybody, but perhaps somebody."""
-        return learned_guard(
-            {
-                cut: [one for person, one in people.items() if person != but]
-                for cut, people in self.seen.items()
-            }
-        )
+    def lessons(self) -> Lessons:
+        """What recordings teach a guard."""
+        return Lessons(self.seen)
 
     def chosen(self, level: str, amount: int | None, tested: str = LATER) -> Scores:
-        """Score everybody by the method that is best for all others."""
-        return by_others(self.ways(level, amount, tested))
+        """Score everybody by the guard and the method that others choose (`out_of_bag`)."""
+        plain = self.ways(level, amount, tested)
+        if not plain:
+            return {}
+        people = sorted(set.intersection(*(set(scores) for scores in plain.values())))
+
+        def by(some: Sequence[str]) -> Scores:
+            ways = self.ways(level, amount, tested, self._guard_of(tuple(some)))
+            return ways[best_way(ways, some)]
+
+        return by(people) if len(people) < 3 else out_of_bag(people, by)[0]
+
+    def _guard_of(self, people: tuple[str, ...]) -> Guard:
+        """Learn a guard on some people; draws of the same people come again and again."""
+        if people not in self._guards:
+            self._guards[people] = self.lessons.guard(people)
+        return self._guards[people]
+
+    @cached_property
+    def _guards(self) -> dict[tuple[str, ...], Guard]:
+        return {}
 
     def policy(self, n_labels: int = N_LABELS) -> Policy:
         """Say what "auto" should do, by what people held out gained by."""
-        recording = best_way(self.ways("recording", None)) or Policy().recording
-        labels = best_way(self.ways("labels", n_labels)) or Policy().labels
-        return Policy(recording, labels, self.guard())
+        guard, found = self.lessons.guard(), vars(Policy())
+        for level, amount in (("recording", None), ("labels", n_labels)):
+            ways = self.ways(level, amount, guard=guard)
+            if ways:
+                found[level] = best_way(ways)
+        return Policy(found["recording"], found["labels"], guard)
 
     def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
         """Score everybody at each level: nothing, all of a recording, a stream, some labels."""
@@ -493,29 +520,20 @@ class Levels:
         ]
 
 
-def best_way(ways: Mapping[str, Scores], but: str | None = None) -> str | None:
+def best_way(ways: Mapping[str, Scores], among: Sequence[str] | None = None) -> str:
     """Name the way by which people have the highest mean score; of equal ones the first.
 
     Parameters
     ----------
     ways : mapping of str to dict
         Scores of people by each way.
-    but : str, optional
-        Somebody whose scores have no say.
+    among : sequence of str, optional
+        People who decide, some perhaps more than once; by default all who have all scores.
     """
-    if not ways:
-        return None
-    people = set.intersection(*(set(scores) for scores in ways.values())) - {but}
+    if among is None:
+        among = sorted(set.intersection(*(set(scores) for scores in ways.values())))
     means = {
-        way: float(np.mean([scores[person] for person in sorted(people)] or [0.0]))
+        way: float(np.mean([scores[person] for person in among] or [0.0]))
         for way, scores in ways.items()
     }
     return max(means, key=lambda way: means[way])
-
-
-def by_others(ways: Mapping[str, Scores]) -> Scores:
-    """Score everybody by the way that is best for all others."""
-    if not ways:
-        return {}
-    people = set.intersection(*(set(scores) for scores in ways.values()))
-    return {who: ways[best_way(ways, who) or NONE][who] for who in sorted(people)}

@@ -251,7 +251,7 @@ def score_levels(
     people = people_held_out(problem, fold.validation, clf, seed)
     able = adaptable(clf.network_)
     found: list[dict[str, Any]] = []
-    guard: dict[str, dict[str, dict[str, float]]] = {}
+    guard: dict[str, dict[str, list[dict[str, float]]]] = {}
     for case in standard_cases(n_labels, able, is_ring(problem.info.channels)):
         scores: dict[str, float | None] = {}
         for person, known in people.items():
@@ -266,7 +266,7 @@ def score_levels(
         for person, known in people.items():
             # By statistics alone: they do most of the harm, and take no time.
             for cut, seen in known.seen("statistics", seed).items():
-                guard.setdefault(cut, {})[person] = dict(vars(seen))
+                guard.setdefault(cut, {})[person] = [dict(vars(one)) for one in seen]
     return {"cases": found, "guard": guard, "seconds": time.perf_counter() - began}
 
 

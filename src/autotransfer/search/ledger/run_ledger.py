@@ -62,7 +62,7 @@ _CASE = {"level": str, "amount": (int, None), "method": str, "tested": str}
 _SEEN = {"spread": slice(-1, 2), "shares": slice(-1, 2), "gain": slice(-1, 1)}
 _LEVELS = {
     "cases": [_CASE | {"subjects": {str: _SHARE}}],
-    "guard": {str: {str: _SEEN}},
+    "guard": {str: {str: [_SEEN, ...]}},
     "seconds": _TIME,
 }
 _COUNTS = ("n_settings", "keep", "n_folds", "n_seeds", "search_folds", "n_baselines")
