@@ -100,7 +100,13 @@ def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
     [
         (Policy(guard=ALWAYS), False, 40, "statistics+information"),
         (Policy(guard=ALWAYS), False, 20, "statistics"),
-        (Policy(guard=ALWAYS), True, 40, "statistics+information+head"),
+        (Policy(guard=ALWAYS), True, 40, "statistics+head"),
+        (
+            Policy(labels="statistics+information+head", guard=ALWAYS),
+            True,
+            40,
+            "statistics+information+head",
+        ),
         (Policy(guard=NEVER), False, 40, "none"),
         (Policy(guard=NEVER), True, 40, "head"),
         (Policy("statistics", "head", ALWAYS), False, 40, "statistics"),

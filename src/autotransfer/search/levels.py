@@ -42,7 +42,7 @@ MOST_CUTS = 6
 """Recordings of few classes that are tried of a person, of either kind."""
 
 RECORDING = ("statistics+information", "statistics")
-WITH_LABELS = ("statistics+information+head", "statistics+head", "head")
+WITH_LABELS = ("statistics+head", "statistics+information+head", "head")
 """Ways among which people held out choose, the one that is taken without them first."""
 
 Scores = dict[str, float]
@@ -293,16 +293,17 @@ class Known:
 
     def _labelled(self, case: Case) -> SignalModel | None:
         assert case.amount is not None
-        few, _ = self._labels(self.first, case.amount)
+        few, rest = self._labels(self.first, case.amount)
         if len(few) < case.amount * len(np.unique(self.codes)):
             return None
         if _too_few(case, len(self.first)):
             return None
         labels = self.model.classes_[self.codes[few]]
+        if case.method == AUTO:
+            unlabelled = self.X.take(rest) if len(rest) else None
+            return self.model.adapt(self.X.take(few), labels, unlabelled=unlabelled)
         # What is done without labels is the same whatever trials have labels.
         before, _, last = case.method.rpartition("+")
-        if case.method == AUTO:
-            before, last = AUTO, "head"
         model = self._recorded(before, None) if before else self.model
         return model.adapt(self.X.take(few), labels, method=last)
 
