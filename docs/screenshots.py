@@ -1,6 +1,6 @@
 """Take the pictures of README and docs anew: ``python docs/screenshots.py RUN``.
 
-RUN is the folder of a run; the README shows one of ``autotransfer run ssvep.npz --budget 10m
+RUN is the folder of a run; the README shows one of ``autotransfer run emg.npz --budget 30m
 --n-jobs 2``. Its report is written by this version of the code and photographed by Chromium.
 """
 

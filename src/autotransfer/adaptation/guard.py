@@ -143,7 +143,7 @@ class Lessons:
     >>> whole = {"ann": [Seen(0.5, 0.4, 0.1)], "bob": [Seen(0.7, 0.5, 0.05)]}
     >>> one = {"ann": [Seen(0.3, 0.1, -0.4)], "bob": [Seen(0.45, 0.2, -0.2)]}
     >>> Lessons({"all": whole, "one": one}).guard()
-    Guard(spread=0.5, shares=0.4)
+    Guard(spread=0.25, shares=0.4)
     """
 
     def __init__(
@@ -153,9 +153,8 @@ class Lessons:
     ) -> None:
         self.most_loss = most_loss
         whole = [one for some in seen.get(WHOLE, {}).values() for one in some]
-        # Only at what was seen do bounds make a difference.
         self._spreads, self._shares = (
-            np.unique([getattr(one, name) for one in whole]) for name in ("spread", "shares")
+            _bounds([getattr(one, name) for one in whole]) for name in ("spread", "shares")
         )
         self._gains = {
             cut: {person: self._of_person(some) for person, some in people.items()}
@@ -181,9 +180,9 @@ class Lessons:
         Returns
         -------
         Guard
-            Of equally good ones that with the highest bounds, which is the most careful; one that
-            lets nothing pass, where nobody gains. Without any recording, the bounds that were
-            chosen by hand.
+            Of equally good ones that with the lowest bounds: who needs adaptation most has the
+            least variety. One that lets nothing pass, where nobody gains. Without any recording,
+            the bounds that were chosen by hand.
         """
         gains = {}
         for cut, people in self._gains.items():
@@ -196,5 +195,14 @@ class Lessons:
         worth = np.where(np.all(others, axis=0), gains[WHOLE], 0.0)
         if worth.max() <= 0:
             return NEVER
-        row, column = np.argwhere(worth >= worth.max() - 1e-12)[-1]
+        equal = np.argwhere(worth >= worth.max() - 1e-12)
+        row, column = equal[equal.sum(1).argmin()]
         return Guard(float(self._spreads[row]), float(self._shares[column]))
+
+
+def _bounds(values: Sequence[float]) -> Array:
+    """Give bounds at what was seen, and half-way to the next lower: between, nothing differs."""
+    seen = np.unique(values)
+    lower = np.concatenate([[0.0], seen[:-1]]) if len(seen) else seen
+    found: Array = np.unique(np.concatenate([seen, (seen + lower) / 2]))
+    return found
