@@ -28,7 +28,8 @@ from autotransfer.search.ledger import RunLedger
 from autotransfer.search.ledger.connection import place
 from autotransfer.search.options import RunOptions, run_definition, run_options_of, shared_of
 from autotransfer.search.procedures import auto_results
-from autotransfer.search.procedures.auto import STAGES, AutoProcedure, Outcome
+from autotransfer.search.procedures.auto import STAGES, AutoProcedure
+from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.procedures.paper import Procedure
 from autotransfer.search.procedures.plan import AutoPlan
 from autotransfer.search.progress import RunProgress

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from autotransfer.search.procedures.closing import (
     record_portraits,
     submit_refits,
 )
+from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.procedures.plan import (
     FINALISTS,
     SEEDS,
@@ -76,46 +77,6 @@ LEVELS = 0.08
 
 PROBING = 20.0
 """Seconds that a portrait of the latent takes beside its training."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a run so far.
-
-    Parameters
-    ----------
-    answer : Answer
-        The choice and its members, with scores.
-    tried : tuple of TrialScores
-        Everything on record.
-    reference : dict of str to float
-        Balanced accuracy of each person by the classical pipeline; empty where it failed.
-    plan : AutoPlan
-        Groups of people.
-    rule : str
-        By which the choice was made.
-    missed : tuple of str
-        What was not tried for want of time, in words.
-    complete : bool
-        Whether the run has come to its end.
-    levels : Levels
-        What recordings and labels of them were worth to people held out; empty before the end.
-    new_person : {"nothing", "recording", "stream", "labels"}
-        What will be known of a new person, by which all was chosen.
-    n_labels : int
-        Labels of each class, at level labels.
-    """
-
-    answer: Answer
-    tried: tuple[TrialScores, ...]
-    reference: dict[str, float]
-    plan: AutoPlan
-    rule: str
-    missed: tuple[str, ...]
-    complete: bool
-    levels: Levels = field(default_factory=Levels)
-    new_person: str = "nothing"
-    n_labels: int = 5
 
 
 class Clock:

@@ -10,7 +10,7 @@ import pandas as pd
 from autotransfer.data.problem import Problem
 from autotransfer.search.ledger import Entry
 from autotransfer.search.levels import Levels
-from autotransfer.search.procedures.auto import Outcome
+from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.results import (
     by_setting,
     done_trials,
