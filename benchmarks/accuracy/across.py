@@ -23,7 +23,7 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import hold_out
 from autotransfer.errors import AutoTransferWarning
-from autotransfer.search.levels import LATER, SAME, Case, Levels, people_held_out
+from autotransfer.search.levels import LATER, SAME, Case, Levels, people_held_out, score_cases
 from benchmarks.accuracy.levels import CHOSEN, mean_over, row, trained
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import data_folder
@@ -83,12 +83,7 @@ def run(job: Job) -> dict[str, Any]:
         problem = Problem.of(opened(target, job.made_up))
         everybody = np.arange(len(problem.codes))
         people = people_held_out(problem, everybody, clf, job.seed)
-        scored = []
-        for case in cases():
-            scores = {who: one.score(case) for who, one in people.items()}
-            there = {who: score for who, score in scores.items() if score is not None}
-            scored.append(case.to_json() | {"subjects": there})
-        found[target] = {"cases": scored, "guard": {}}
+        found[target] = {"cases": score_cases(people, cases()), "guard": {}}
     return found
 
 

@@ -38,6 +38,8 @@ from autotransfer.search.levels import (
     Case,
     Levels,
     people_held_out,
+    score_cases,
+    seen_of,
 )
 from autotransfer.search.settings.recipe_space import recipe_space
 from benchmarks.common import pool, report
@@ -126,17 +128,11 @@ def run(job: Job) -> dict[str, Any]:
     fold = groups(data)[job.group]
     clf = trained(problem, fold, job.seed, job.n_steps)
     people = people_held_out(problem, fold.test, clf, job.seed)
-    found = []
-    for case in cases(is_ring(data.info.channels), job.quick):
-        scores = {who: known.score(case) for who, known in people.items()}
-        there = {who: score for who, score in scores.items() if score is not None}
-        found.append(case.to_json() | {"subjects": there})
-    guard: dict[str, dict[str, Any]] = {}
+    found = score_cases(people, cases(is_ring(data.info.channels), job.quick))
+    # Learned as in a run, by statistics; judged by what is done.
+    guard = seen_of(people, job.seed)
     judged: dict[str, dict[str, list[float]]] = {}
     for who, known in people.items():
-        # Learned as in a run, by statistics; judged by what is done.
-        for cut, seen in known.seen("statistics", job.seed).items():
-            guard.setdefault(cut, {})[who] = [dict(vars(one)) for one in seen]
         way = "statistics" if job.quick else RECORDING[0]
         for cut, seen in known.seen(way, job.seed, most=2).items():
             judged.setdefault(cut, {})[who] = [one.gain for one in seen]
@@ -146,12 +142,12 @@ def run(job: Job) -> dict[str, Any]:
 Scores = dict[str, float]
 
 
-def by_seed(results: Mapping[Job, Mapping[str, Any]]) -> list[Levels]:
+def by_seed(results: Mapping[Job, Mapping[str, Any]]) -> dict[int, Levels]:
     """Put the groups of each seed together."""
     seeds: dict[int, list[Mapping[str, Any]]] = {}
     for job, result in results.items():
         seeds.setdefault(job.seed, []).append(result)
-    return [Levels.of(mine, len(mine)) for mine in seeds.values()]
+    return {seed: Levels.of(mine, len(mine)) for seed, mine in seeds.items()}
 
 
 def mean_over(parts: Iterable[Scores]) -> Scores:
@@ -310,7 +306,7 @@ def main() -> None:
     rows, guards = [], []
     for name in args.dataset:
         mine = {job: result for job, result in results.items() if job.dataset == name}
-        levels = dict(zip(sorted({job.seed for job in mine}), by_seed(mine), strict=True))
+        levels = by_seed(mine)
         rows += rows_of(name, list(levels.values()))
         guards += guard_rows(name, ((levels[job.seed], one["judged"]) for job, one in mine.items()))
     report.show("Recordings of few classes: those adapted to, and what adapt changes", guards)

@@ -20,7 +20,6 @@ from autotransfer.search.levels import (
     best_way,
     halves,
     mean_recall,
-    score_person,
     standard_cases,
 )
 from autotransfer.search.settings.recipe import Recipe
@@ -45,7 +44,8 @@ def clf():
 
 def score(clf, *cases, codes=CODES, unit=None, seed=0):
     unit = np.arange(len(codes)) if unit is None else unit
-    return score_person(clf, TrialArray(X[: len(codes)]), codes, unit, cases, seed)
+    known = Known.of(clf, TrialArray(X[: len(codes)]), codes, unit, seed)
+    return [known.score(case) for case in cases]
 
 
 @pytest.mark.parametrize("seed", range(5))

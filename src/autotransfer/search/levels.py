@@ -7,6 +7,7 @@ predicted that the model was adapted to.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -154,15 +155,9 @@ def mean_recall(true: Index, predicted: Index) -> float:
     return float(np.mean([np.mean(predicted[true == code] == code) for code in np.unique(true)]))
 
 
-def score_person(
-    model: SignalModel,
-    X: TrialArray,
-    codes: Index,
-    unit: Array,
-    cases: Sequence[Case],
-    seed: int = 0,
-) -> list[float | None]:
-    """Score one person in several cases.
+@dataclass(frozen=True)
+class Known:
+    """A model and a person's trials: the first half in random order, and later ones.
 
     Parameters
     ----------
@@ -172,30 +167,6 @@ def score_person(
         The person's trials.
     codes : array of int of shape (n_trials,)
         Class numbers. Below level labels they only judge, and say which trials go to which half.
-    unit : array of shape (n_trials,)
-        What must not be torn apart, such as the recording of each trial.
-    cases : sequence of Case
-        What to score.
-    seed : int
-        Decides which trials of the first half are taken, and the order of a stream.
-
-    Returns
-    -------
-    list of float or None
-        Balanced accuracy in each case; None where there are too few trials for it.
-    """
-    known = Known.of(model, X, codes, unit, seed)
-    return [known.score(case) for case in cases]
-
-
-@dataclass(frozen=True)
-class Known:
-    """A model and a person's trials: the first half in random order, and later ones.
-
-    Parameters
-    ----------
-    model, X, codes
-        As for `score_person`.
     first, later : arrays of int
         Numbers of trials.
     made : dict
@@ -213,7 +184,17 @@ class Known:
     def of(
         cls, model: SignalModel, X: TrialArray, codes: Index, unit: Array, seed: int = 0
     ) -> Known:
-        """Cut a person's trials into halves; parameters as for `score_person`."""
+        """Cut a person's trials into halves.
+
+        Parameters
+        ----------
+        model, X, codes
+            As they are kept.
+        unit : array of shape (n_trials,)
+            What must not be torn apart, such as the recording of each trial.
+        seed : int
+            Decides which trials of the first half are taken.
+        """
         first, later = halves(codes, unit)
         return cls(model, X, codes, np.random.default_rng(seed).permutation(first), later)
 
@@ -293,15 +274,14 @@ class Known:
 
     def _labelled(self, case: Case) -> SignalModel | None:
         assert case.amount is not None
-        few, rest = self._labels(self.first, case.amount)
+        few, _ = self._labels(self.first, case.amount)
         if len(few) < case.amount * len(np.unique(self.codes)):
             return None
         if _too_few(case, len(self.first)):
             return None
         labels = self.model.classes_[self.codes[few]]
         if case.method == AUTO:
-            unlabelled = self.X.take(rest) if len(rest) else None
-            return self.model.adapt(self.X.take(few), labels, unlabelled=unlabelled)
+            return self._by_half(self.first, case.amount)
         # What is done without labels is the same whatever trials have labels.
         before, _, last = case.method.rpartition("+")
         model = self._recorded(before, None) if before else self.model
@@ -375,7 +355,7 @@ def people_held_out(
     held_out : array of int
         Numbers of trials that the model was not trained on.
     model, seed
-        As for `score_person`.
+        As for `Known.of`.
     """
     people = {}
     for person in np.unique(problem.subject[held_out]):
@@ -383,6 +363,49 @@ def people_held_out(
         unit = mine if problem.recording is None else problem.recording[mine]
         people[str(person)] = Known.of(model, problem.X.take(mine), problem.codes[mine], unit, seed)
     return people
+
+
+def score_cases(
+    people: Mapping[str, Known], cases: Iterable[Case], seconds: float | None = None
+) -> list[dict[str, Any]]:
+    """Score people in several cases, one case after the other.
+
+    Parameters
+    ----------
+    people : mapping of str to Known
+        What there is of each person.
+    cases : iterable of Case
+        What to score.
+    seconds : float, optional
+        Time for it: the first case that it is too short for, and all after it, are left out.
+
+    Returns
+    -------
+    list of dict
+        What JSON can hold: each case, and ``subjects``, the balanced accuracy of each person who
+        has enough trials for it.
+    """
+    began = time.perf_counter()
+    found: list[dict[str, Any]] = []
+    for case in cases:
+        scores: dict[str, float | None] = {}
+        for person, known in people.items():
+            if seconds is not None and time.perf_counter() - began > seconds:
+                return found
+            scores[person] = known.score(case)
+        there = {person: score for person, score in scores.items() if score is not None}
+        found.append(case.to_json() | {"subjects": there})
+    return found
+
+
+def seen_of(people: Mapping[str, Known], seed: int) -> dict[str, Any]:
+    """Say what everybody's recordings teach a guard: cut -> person -> what each `Seen` holds."""
+    found: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for person, known in people.items():
+        # By statistics alone: they do most of the harm, and take no time.
+        for cut, seen in known.seen("statistics", seed).items():
+            found.setdefault(cut, {})[person] = [dict(vars(one)) for one in seen]
+    return found
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class RunOptions:
     n_folds_given: bool = False
     n_jobs: int = 1
     new_person: str = "nothing"
-    n_labels: int = 5
+    n_labels: int = N_LABELS
 
     def settings(self, n: int | None) -> list[Setting]:
         """Baselines, and the n settings that a grid search would try."""
@@ -173,7 +173,7 @@ OF_THE_PAPER = {
     **{"strategy": "grid", "n_settings": None, "prune": False},
     **{"keep": 3, "n_seeds": 1, "search_folds": 1},
 }
-OF_AUTO = {"recipes": None, "signal": None, "new_person": "nothing", "n_labels": 5}
+OF_AUTO = {"recipes": None, "signal": None, "new_person": "nothing", "n_labels": N_LABELS}
 """Options of one procedure only, with their defaults."""
 
 # Options of a classifier that settings, trials or the run decide.

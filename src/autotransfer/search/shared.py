@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from autotransfer.data.problem import Problem
 from autotransfer.search.engines import Engine, Handle, make_engine
+from autotransfer.search.levels import N_LABELS
 from autotransfer.search.run_folder import RunFolder
 
 
@@ -38,7 +39,7 @@ class Shared:
     hash: str
     checkpoints: str | None = None
     new_person: str = "nothing"
-    n_labels: int = 5
+    n_labels: int = N_LABELS
 
 
 WORKER_MEMORY = 450 * 2**20

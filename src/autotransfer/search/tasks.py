@@ -19,7 +19,14 @@ from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, Index, evenly
 from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
 from autotransfer.search.engines.base import Handle
-from autotransfer.search.levels import N_LABELS, people_held_out, standard_cases
+from autotransfer.search.levels import (
+    N_LABELS,
+    mean_recall,
+    people_held_out,
+    score_cases,
+    seen_of,
+    standard_cases,
+)
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
@@ -165,9 +172,7 @@ def adapted(clf: CensoredClassifier, problem: Problem, new: Index) -> dict[str, 
             some = problem.X.take(others[evenly(len(others), ADAPTED_TO)])
             personal = clf.adapt(some, method="statistics")
             predicted[half] = personal.predict_codes(problem.X.take(trials[half]))
-        true = problem.codes[trials]
-        recalls = _recalls(true, predicted == true, len(problem.classes))[1]
-        found[str(person)] = float(np.mean(recalls))
+        found[str(person)] = mean_recall(problem.codes[trials], predicted)
     return found
 
 
@@ -248,26 +253,11 @@ def score_levels(
             clf.fit_fold(problem, fold, seed)
     else:
         clf = _loaded(files, shared.options.get("encoder"))
-    began = time.perf_counter()  # a training that has to be made again is not levels' time
     people = people_held_out(problem, fold.validation, clf, seed)
     able = adaptable(clf.network_)
-    found: list[dict[str, Any]] = []
-    guard: dict[str, dict[str, list[dict[str, float]]]] = {}
-    for case in standard_cases(n_labels, able, is_ring(problem.info.channels)):
-        scores: dict[str, float | None] = {}
-        for person, known in people.items():
-            if seconds is not None and time.perf_counter() - began > seconds:
-                break
-            scores[person] = known.score(case)
-        if len(scores) < len(people):
-            break
-        there = {person: score for person, score in scores.items() if score is not None}
-        found.append(case.to_json() | {"subjects": there})
-    if able and found:
-        for person, known in people.items():
-            # By statistics alone: they do most of the harm, and take no time.
-            for cut, seen in known.seen("statistics", seed).items():
-                guard.setdefault(cut, {})[person] = [dict(vars(one)) for one in seen]
+    cases = standard_cases(n_labels, able, is_ring(problem.info.channels))
+    found = score_cases(people, cases, seconds)
+    guard = seen_of(people, seed) if able and found else {}
     return {"cases": found, "guard": guard, "seconds": time.perf_counter() - start}
 
 

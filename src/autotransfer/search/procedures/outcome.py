@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from autotransfer.search.levels import Levels
+from autotransfer.search.levels import N_LABELS, Levels
 from autotransfer.search.procedures.answer import Answer
 from autotransfer.search.procedures.plan import AutoPlan
 from autotransfer.search.settings.selection import TrialScores
@@ -47,4 +47,4 @@ class Outcome:
     complete: bool
     levels: Levels = field(default_factory=Levels)
     new_person: str = "nothing"
-    n_labels: int = 5
+    n_labels: int = N_LABELS
