@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import autotransfer as at
+from autotransfer.data.normalise import NORMALISERS
 from autotransfer.errors import MissingExtraError, ModelFolderError, SettingError
 from autotransfer.training.model.onnx import export_onnx
 
@@ -49,7 +50,7 @@ def assert_equal(clf, run, signals):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalise", ["channel", "trial", "train", "none"])
+@pytest.mark.parametrize("normalise", list(NORMALISERS))
 def test_equal_for_every_normaliser_and_any_number_of_trials(normalise, tmp_path):
     # Without normalisation volts are too small to train on.
     signals = (DATA.X if normalise == "none" else X).copy()

@@ -47,6 +47,10 @@ class Fitted:
         logits = [self.network(self.signals(block))[1].double() for block in blocks]
         return torch.cat(logits).softmax(1).cpu()
 
+    def with_normaliser(self, normaliser: Normaliser) -> Self:
+        """Give the same with signals that come to it otherwise."""
+        return replace(self, normaliser=normaliser)
+
     def with_network(self, network: Network) -> Self:
         """Give the same with another network."""
         return replace(self, network=network.eval())

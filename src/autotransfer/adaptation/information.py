@@ -73,5 +73,5 @@ def information(
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     optimiser.zero_grad()
-    network.requires_grad_(True)
+    network.head.requires_grad_(True)
     return fitted.with_network(network)

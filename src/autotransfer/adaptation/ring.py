@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torch import Tensor
 
 from autotransfer.adaptation.fitted import Fitted, Person
@@ -34,7 +32,7 @@ def ring(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
 
 def turned(fitted: Fitted, turn: int) -> Fitted:
     """Give the same network for signals whose electrodes sit so many places further on."""
-    return replace(fitted, normaliser=fitted.normaliser.turned(turn))
+    return fitted.with_normaliser(fitted.normaliser.turned(turn))
 
 
 def _adapted(fitted: Fitted, person: Person, prior: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Batch-norm statistics taken from the new person's trials, without labels."""
+"""Statistics taken from the new person's trials, without labels: of the input and of norms."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ on two of three data sets, and no loss on average with as few as 4 trials (docs/
 
 
 def statistics(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
-    """Give the network batch-norm statistics of the person's trials.
+    """Give the network statistics of the person's trials.
 
-    The first batch norm takes mean and variance of what reaches it, then the next one of what
-    reaches it after that, and so on. With n trials and `prior` N each becomes
+    A normaliser that goes by person takes theirs. Then the first batch norm takes mean and variance
+    of what reaches it, then the next one of what reaches it after that, and so on. With n trials
+    and `prior` N each becomes
 
         n / (n + N) * (statistic of the trials) + N / (n + N) * (statistic of training)
 
@@ -50,6 +51,7 @@ def statistics(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
             "signals. Use the model as it is, or an encoder with batch norm."
         )
     share = person.n_trials / (person.n_trials + prior)
+    fitted = fitted.with_normaliser(fitted.normaliser.adapted(person.trials, share))
     handles = [norm.register_forward_pre_hook(_taking(share)) for norm in norms]
     with torch.no_grad():
         layers(fitted.signals(person.trials))

@@ -15,6 +15,7 @@ from autotransfer.adaptation.fitted import Fitted
 from autotransfer.adaptation.guard import Guard
 from autotransfer.adaptation.shares import divergence, entropy, expected_shares
 from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments, written_out
+from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import Array
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
@@ -46,12 +47,13 @@ RISE = 0.5
 class Stream:
     """A network that goes along with one person, trial by trial.
 
-    For each trial, in this order: it is predicted; the statistics of every batch norm move to
-    include it, as if the statistics of training counted for `prior` trials; every `EVERY` trials
-    one step of information maximisation is made on `FRESH` of the last `MEMORY` trials. Both wait
-    until the trials seem to be of enough classes (`autotransfer.adaptation.guard`). Nothing looks
-    ahead. When predictions become much less certain than they were (somebody else, or the
-    electrodes have moved), it begins anew with the trained network.
+    For each trial, in this order: it is predicted; the statistics of every batch norm, and those
+    of a normaliser that goes by person, move to include it, as if the statistics of training
+    counted for `prior` trials; every `EVERY` trials one step of information maximisation is made on
+    `FRESH` of the last `MEMORY` trials. Both wait until the trials seem to be of enough classes
+    (`autotransfer.adaptation.guard`). Nothing looks ahead. When predictions become much less
+    certain than they were (somebody else, or the electrodes have moved), it begins anew with the
+    trained network.
 
     Parameters
     ----------
@@ -82,6 +84,7 @@ class Stream:
         network = deepcopy(self.origin.network).eval()
         network.head.requires_grad_(False)
         self.fitted = self.origin.with_network(network)
+        self._own = self.origin.normaliser  # with the person's statistics so far, if it has any
         # An encoder that can tell what reaches its norms does so faster than hooks.
         observe: Encode | None = getattr(network.encoder, "observe", None)
         if observe is None or not network.head.weight.is_cpu:
@@ -131,22 +134,24 @@ class Stream:
                 "large. Check the unit of the signals. The trial was not used."
             )
         probabilities = logits.double().softmax(1)[0]
-        self._use(x, probabilities, seen)
+        self._use(trial, x, probabilities, seen)
         answer: Array = probabilities.cpu().numpy()
         return answer
 
-    def _use(self, x: Tensor, probabilities: Tensor, seen: Moments) -> None:
+    def _use(self, trial: Array, x: Tensor, probabilities: Tensor, seen: Moments) -> None:
         self.n_trials += 1
         share = 1 / min(self.prior + self.n_trials, max(HORIZON, self.prior + 1))
         for sums, news in zip(self._sums, seen, strict=True):
             for total, new in zip(sums, news, strict=True):
                 total.lerp_(new.double(), share)
+        self._own = self._own.adapted(trial[None], share)
         self._memory = [*self._memory, x][-MEMORY:]
         self._told = [*self._told, probabilities][-HORIZON:]
         if self._lost(float(entropy(probabilities))):
             self.n_resets += 1
             self.reset()
         elif self._guarded():
+            self.fitted = self.fitted.with_normaliser(self._own)
             for norm, sums in zip(self._norms, self._sums, strict=True):
                 _set(norm, sums)
             if self.n_trials >= FIRST and self.n_trials % EVERY == 0:
@@ -197,6 +202,9 @@ class Stream:
         state["entropies"] = torch.tensor([self._least, *self._entropies], dtype=torch.float64)
         state["told"] = torch.stack(self._told) if self._told else torch.zeros(0)
         state["memory"] = torch.cat(self._memory) if self._memory else torch.zeros(0)
+        for name, one in (("now", self._own), ("origin", self.origin.normaliser)):
+            if one.covariance is not None:
+                state[f"covariance.{name}"] = torch.from_numpy(one.covariance)
         for number, (mean, square) in enumerate(self._sums):
             state[f"sums.{number}"] = torch.stack([mean, square])
         for number, moment in self._optimiser.state_dict()["state"].items():
@@ -227,7 +235,10 @@ class Stream:
         try:
             origin = deepcopy(fitted.network)
             origin.load_state_dict(_part(state, "origin."))
-            stream = cls(fitted.with_network(origin), guard=guard)
+            begun = fitted.with_network(origin)
+            if fitted.normaliser.by_person:
+                begun = begun.with_normaliser(_read(fitted.normaliser, state["covariance.origin"]))
+            stream = cls(begun, guard=guard)
             stream._restore(state)
         except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
             raise SettingError(
@@ -241,6 +252,10 @@ class Stream:
         self.n_trials, self.n_resets, self.prior, enough = (int(n) for n in state["counts"])
         self._enough = bool(enough)
         self._least, *self._entropies = state["entropies"].tolist()
+        if self._own.by_person:
+            self._own = _read(self._own, state["covariance.now"])
+            if self._enough:
+                self.fitted = self.fitted.with_normaliser(self._own)
         self._told = list(state["told"]) if state["told"].numel() else []
         self._memory = [one[None] for one in state["memory"]] if state["memory"].numel() else []
         pairs = [state[f"sums.{i}"].clone() for i in range(len(self._norms))]
@@ -255,6 +270,11 @@ class Stream:
 
 def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+def _read(normaliser: Normaliser, covariance: Tensor) -> Normaliser:
+    """Give a normaliser a covariance that was saved, which may be damaged."""
+    return Normaliser.from_state({**normaliser.state(), "covariance": covariance.tolist()})
 
 
 def _sharing(encoder: nn.Module, layers: nn.Module) -> nn.Module:

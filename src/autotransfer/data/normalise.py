@@ -1,8 +1,9 @@
-"""Bring trials to one scale: per channel, per trial, or by statistics of the training subjects.
+"""Bring trials to one scale: per channel, per trial, by statistics of all people or of each.
 
-A normaliser is a small pure object: `fit` streams over the training trials (only ``"train"``
-needs it), `transform` makes a new float32 block and treats every trial on its own, so a trial
-gives the same bits whatever batch it stands in, and `state` is plain JSON for the model folder.
+A normaliser is a small pure object: `fit` streams over the training trials (only ``"train"`` and
+those of each person's own need it), `transform` makes a new float32 block and treats every trial on
+its own, so a trial gives the same bits whatever batch it stands in, and `state` is plain JSON for
+the model folder.
 
 Nothing is added to a standard deviation. EEG in volts has a deviation of 1e-6, and the usual
 ``std + 1e-8`` would already distort it; what is flat is decided relative to the signal instead.
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autotransfer.data import align
 from autotransfer.data.trials import Float32, Index, TrialArray
 from autotransfer.data.validate import as_trial_numbers, as_trials, require_finite, require_real
 from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, join_some
@@ -27,6 +29,9 @@ NORMALISERS: dict[str, str] = {
     "channel": "z-score of every channel of every trial (for EEG; as in the paper)",
     "trial": "channels centred, one scale per trial (where the pattern over channels matters: EMG)",
     "train": "mean and standard deviation of every channel over the training trials",
+    "person": "every channel by the person's own standard deviation",
+    "euclidean": "channels whitened by the person's mean covariance (Euclidean alignment)",
+    "riemannian": "the same by the geometric mean of the covariances of the person's trials",
     "none": "signals as they are",
 }
 """The normalisers by name, with one line on each."""
@@ -57,11 +62,14 @@ class Normaliser:
     - ``"trial"``: (x - μ) / r with μ over the times of the trial and r the root mean square of
       all centred channels of the trial, one number, so amplitude ratios of channels survive;
     - ``"train"``: (x - μ) / σ over all training trials and times;
+    - ``"person"``, ``"euclidean"``, ``"riemannian"``: W (x - μ) with μ over the times of the trial
+      and W = R^(-1/2) of the person's covariance R (`autotransfer.data.align`). People who train
+      have their own; for anybody else R is the mean of theirs, until it is `adapted`;
     - ``"none"``: x.
 
     Parameters
     ----------
-    kind : {"channel", "trial", "train", "none"}
+    kind : {"channel", "trial", "train", "person", "euclidean", "riemannian", "none"}
         Which normalisation; `NORMALISERS` has a line on each.
 
     Notes
@@ -86,12 +94,25 @@ class Normaliser:
         self.mean: Float64 | None = None
         self.std: Float64 | None = None
         self.turn = 0
+        self.covariance: Float64 | None = None
+        self._white: Float32 | None = None
+        self._people: dict[Any, Float32] = {}
+
+    @property
+    def by_person(self) -> bool:
+        """Whether it goes by statistics of each person."""
+        return self.kind in align.OWN
 
     def __repr__(self) -> str:
         return f"Normaliser({self.kind!r})"
 
-    def fit(self, X: TrialArray | npt.NDArray[Any], trials: Index | None = None) -> Normaliser:
-        """Learn the statistics of the training trials; only ``"train"`` has any.
+    def fit(
+        self,
+        X: TrialArray | npt.NDArray[Any],
+        trials: Index | None = None,
+        subject: npt.NDArray[Any] | None = None,
+    ) -> Normaliser:
+        """Learn the statistics of the training trials, for normalisers that have any.
 
         Parameters
         ----------
@@ -99,13 +120,19 @@ class Normaliser:
             Signals.
         trials : array of int, optional
             Numbers of the training trials; all by default.
+        subject : array of shape (n_trials,), optional
+            The person of each trial, for normalisers that go by person.
 
         Returns
         -------
         Normaliser
             Itself.
         """
-        if self.kind == "train":
+        if self.by_person:
+            signals = as_trials(X)
+            numbers = np.arange(len(signals)) if trials is None else trials
+            self._fit_people(signals, as_trial_numbers(numbers, len(signals)), subject)
+        elif self.kind == "train":
             signals = as_trials(X)
             if trials is not None:
                 signals = signals.take(as_trial_numbers(trials, len(signals)))
@@ -114,6 +141,45 @@ class Normaliser:
                 for start, block in signals.chunks(FIT_CHUNK_BYTES):
                     require_finite(block, start)
         return self
+
+    def _fit_people(self, X: TrialArray, trials: Index, subject: npt.NDArray[Any] | None) -> None:
+        if subject is None:
+            raise SettingError(
+                f"The normaliser {self.kind!r} goes by the person of each trial: hand over subject."
+            )
+        own = {}
+        for person in np.unique(subject[trials]).tolist():
+            mine = X.take(trials[subject[trials] == person])
+            require_finite(mine[:], 0)
+            own[person] = align.covariance_of(self.kind, mine)
+        self._people = {person: align.whitening(matrix) for person, matrix in own.items()}
+        self._set(align.mean_of(self.kind, list(own.values())))
+
+    def _set(self, covariance: Float64) -> None:
+        self.covariance, self._white = covariance, align.whitening(covariance)
+
+    def adapted(self, trials: npt.NDArray[Any], share: float) -> Normaliser:
+        """Make the same normaliser for somebody new.
+
+        Parameters
+        ----------
+        trials : array of shape (n_trials, C, T)
+            Of that person.
+        share : float
+            Weight of the person's own covariance; the rest is that of the training people.
+        """
+        if not self.by_person:
+            return self
+        assert self.covariance is not None
+        signals = np.roll(trials, self.turn, axis=1) if self.turn else trials
+        own = align.covariance_of(self.kind, as_trials(signals))
+        return self.with_covariance(align.between(self.kind, self.covariance, own, share))
+
+    def with_covariance(self, covariance: Float64) -> Normaliser:
+        """Make the same normaliser with another covariance, (C, C), for those not in training."""
+        other = copy(self)
+        other._set(covariance)
+        return other
 
     def turned(self, places: int) -> Normaliser:
         """Make the same normaliser for electrodes that stand around an arm, turned by some places.
@@ -125,8 +191,17 @@ class Normaliser:
         other.turn = self.turn + places
         return other
 
-    def transform(self, block: npt.NDArray[Any]) -> Float32:
-        """Normalise a block of trials, (n, n_channels, n_times), into a new float32 array."""
+    def transform(self, block: npt.NDArray[Any], people: npt.NDArray[Any] | None = None) -> Float32:
+        """Normalise a block of trials into a new float32 array.
+
+        Parameters
+        ----------
+        block : array of shape (n, n_channels, n_times)
+            Signals.
+        people : array of shape (n,), optional
+            The person of each trial: those that `fit` has seen have statistics of their own, where
+            the normaliser goes by person. Without it, and for anybody else, those are of all.
+        """
         x = np.asarray(block)
         require_real(x)
         if x.ndim != 3:
@@ -147,20 +222,33 @@ class Normaliser:
             out /= _divisor(rms)[:, None, None]
         elif self.kind == "train":
             self._standardise(out)
+        elif self.by_person:
+            self.require_channels(x.shape[1])
+            _centre(out)
+            out = np.matmul(self._matrices(people), out)
         return out
+
+    def _matrices(self, people: npt.NDArray[Any] | None) -> Float32:
+        """Find W of each trial, (n, C, C), or one for all of them."""
+        assert self._white is not None
+        if people is None:
+            return self._white
+        return np.stack([self._people.get(who, self._white) for who in people.tolist()])
 
     def require_channels(self, n_channels: int) -> None:
         """Raise an error unless trials of so many channels can be normalised."""
-        if self.kind != "train":
+        if self.kind != "train" and not self.by_person:
             return
-        if self.mean is None:
+        known = self.covariance if self.by_person else self.mean
+        if known is None:
             raise SettingError(
-                'The normaliser "train" has no statistics yet: call fit with the training trials.'
+                f'The normaliser "{self.kind}" has no statistics yet: call fit with the training '
+                "trials."
             )
-        if n_channels != len(self.mean):
+        if n_channels != len(known):
             raise ChannelMismatchError(
                 f"These trials have {n_channels} channels, but the normaliser was fitted on "
-                f"{len(self.mean)}. Hand over the channels of the training data, in their order."
+                f"{len(known)}. Hand over the channels of the training data, in their order."
             )
 
     def _standardise(self, out: Float32) -> None:
@@ -182,6 +270,8 @@ class Normaliser:
         state: dict[str, Any] = {"kind": self.kind}
         if self.mean is not None and self.std is not None:
             state |= {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        if self.covariance is not None:
+            state["covariance"] = self.covariance.tolist()
         return state | ({"turn": self.turn} if self.turn else {})
 
     @classmethod
@@ -208,6 +298,8 @@ class Normaliser:
                     "deviation for each channel. Fit it again on the training trials."
                 )
             normaliser.mean, normaliser.std = mean, std
+        if "covariance" in state and normaliser.by_person:
+            normaliser._set(_as_covariance(state["covariance"]))
         return normaliser
 
 
@@ -249,6 +341,21 @@ def moments(X: TrialArray) -> tuple[Float64, Float64]:
         squares += np.einsum("nct,nct->c", x, x) + delta**2 * (count * n / total)
         count = total
     return mean, np.sqrt(squares / max(count, 1))
+
+
+def _as_covariance(given: Any) -> Float64:
+    """Read a covariance (C, C) of a saved normaliser."""
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0
+    if not (square and np.isfinite(matrix).all() and (np.linalg.eigvalsh(matrix) > 0).all()):
+        raise SettingError(
+            "The saved normaliser is damaged: it needs the covariance of all channels, a square of "
+            "finite numbers with positive variances. Fit it again on the training trials."
+        )
+    return matrix
 
 
 def _centre(x: Float32) -> Float64:

@@ -64,6 +64,11 @@ class EEGNet(nn.Module):
         ``benchmarks/accuracy/batch_norm_momentum.py`` measures what that costs.
     batch_norm_eps, drop_prob : float
         As in braindecode.
+    person_norm : bool
+        Train with the statistics of each person in the batch, not of all together, so that training
+        agrees with a model that is adapted to somebody new. The running statistics are then the
+        mean over people. There is no norm between temporal and spatial filters: both are linear,
+        and the next norm takes its place.
 
     Notes
     -----
@@ -107,6 +112,7 @@ class EEGNet(nn.Module):
         batch_norm_momentum: float = 0.1,
         batch_norm_eps: float = 1e-3,
         drop_prob: float = 0.25,
+        person_norm: bool = False,
     ) -> None:
         super().__init__()
         by_default = kernel_length is None and kernel_seconds is None
@@ -136,11 +142,14 @@ class EEGNet(nn.Module):
                 raise SettingError(f"{name} must be a positive number, not {number!r}.")
         if not 0.0 <= drop_prob < 1.0:
             raise SettingError(f"drop_prob must lie in [0, 1), not {drop_prob}.")
+        if not isinstance(person_norm, bool):
+            raise SettingError(f"person_norm must be True or False, not {person_norm!r}.")
         self.n_channels, self.n_times = sizes.pop("n_channels"), sizes.pop("n_times")
         self.sfreq = sfreq
         if by_default:
             _warn_if_unfit(n_times, sfreq)
         self.options: dict[str, Any] = {**sizes, **numbers, "drop_prob": drop_prob}
+        self.options["person_norm"] = self.person_norm = person_norm
         first = output_length(self.n_times, sizes["kernel_length"]) // sizes["pool1"]
         second = output_length(first, sizes["depthwise_kernel_length"]) // sizes["pool2"]
         if min(first, second) < 1:
@@ -189,7 +198,9 @@ class EEGNet(nn.Module):
         """Numbers that `prepare` gives for a trial."""
         return self._moments.size
 
-    def forward(self, x: Tensor, stats: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, stats: Tensor | None = None, people: Tensor | None = None
+    ) -> Tensor:
         """Encode signals.
 
         Parameters
@@ -198,6 +209,9 @@ class EEGNet(nn.Module):
             Fastest when its memory is laid out channel by channel.
         stats : Tensor of shape (B, stats_size), optional
             ``prepare(x)``, computed before. Only training uses it.
+        people : Tensor of int of shape (B,), optional
+            The person of each trial. Only training with `person_norm` uses it; without, all trials
+            are of one person.
 
         Returns
         -------
@@ -209,6 +223,8 @@ class EEGNet(nn.Module):
                 f"points, as an array (trials, channels, times) with at least one trial; it was "
                 f"given the shape {tuple(x.shape)}."
             )
+        if self.training and self.person_norm:
+            return self._train_by_person(x, people)
         if x.device.type != "cpu":
             return self._layers(x)
         if self.training:
@@ -236,6 +252,12 @@ class EEGNet(nn.Module):
                 )
             moments = self._moments.combine(stats.numpy().sum(0), b * c)
             mean, covariance = map(torch.from_numpy, moments)
+        return self._step(x, mean, covariance)
+
+    def _step(
+        self, x: Tensor, mean: Any = None, covariance: Any = None, people: list[int] | None = None
+    ) -> Tensor:
+        b, c, _ = x.shape
         norms = (self.bnorm_temporal, self.bnorm_1, self.bnorm_2)
         latent: Tensor
         latent, statistics = FusedStep.apply(  # type: ignore[no-untyped-call]
@@ -248,11 +270,44 @@ class EEGNet(nn.Module):
             self.conv_separable_point.weight,
             *(tensor for norm in norms for tensor in (norm.weight, norm.bias)),
             self._plan,
+            people,
         )
         n_1, n_2 = b * self._plan.conv1.n_out, b * self._plan.conv2.n_out
-        for norm, i, n in zip(norms, (0, 2, 4), (c * n_1, n_1, n_2), strict=True):
-            _track(norm, statistics[i], statistics[i + 1], n)
+        counts = (c * n_1, n_1, n_2)
+        for norm, mean, var, n in zip(
+            norms, statistics[::2], statistics[1::2], counts, strict=True
+        ):
+            if norm.track_running_stats:
+                _track(norm, mean, var, n)
         return latent
+
+    def _train_by_person(self, x: Tensor, people: Tensor | None) -> Tensor:
+        """Encode with norms by the statistics of each person, and move the running ones."""
+        if people is None:
+            people = torch.zeros(len(x), dtype=torch.int64)
+        if people.shape != (len(x),):
+            raise ShapeError(
+                f"people must name the person of each of {len(x)} trials, not have the shape "
+                f"{tuple(people.shape)}."
+            )
+        names, counts = torch.unique_consecutive(people, return_counts=True)
+        if len(names.unique()) < len(names):  # batches come person by person; others are sorted
+            order = torch.argsort(people, stable=True).to(x.device)
+            return self._train_by_person(x[order], people.sort().values)[torch.argsort(order)]
+        if x.device.type == "cpu":
+            return self._step(x, people=counts.tolist())
+        return self._layers_by_person(x, counts.tolist())
+
+    def _layers_by_person(self, x: Tensor, people: list[int]) -> Tensor:
+        """Encode layer by layer, one person after the other: off the CPU."""
+        norms = (self.bnorm_1, self.bnorm_2)
+        try:
+            for norm in norms:  # so that everybody counts about the same in the running statistics
+                norm.momentum = self.options["batch_norm_momentum"] / len(people)
+            return torch.cat([self._layers(some) for some in torch.split(x, people)])
+        finally:
+            for norm in norms:
+                norm.momentum = self.options["batch_norm_momentum"]
 
     def observe(self, x: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Encode in evaluation mode on the CPU, and look at what reaches the batch norms.
@@ -265,7 +320,8 @@ class EEGNet(nn.Module):
         -------
         latent : Tensor of shape (B, n_latent)
         seen : list of (Tensor, Tensor)
-            Mean and mean square of the input of each batch norm, for each of its channels.
+            Mean and mean square of the input of each batch norm that has statistics, for each of
+            its channels.
         """
         plan, (b, c, _) = self._plan, x.shape
         with torch.no_grad():
@@ -278,7 +334,8 @@ class EEGNet(nn.Module):
             weight = self.conv_spatial.weight.flatten(1)
             u = weight.view(plan.f1, plan.depth, c) @ filtered.view(plan.f1, c, -1)
             seen = [_moments_of(filtered)]
-            return self._rest(u.view(plan.f, -1), weight, b, seen), seen
+            latent = self._rest(u.view(plan.f, -1), weight, b, seen)
+            return latent, seen[1:] if self.person_norm else seen
 
     @torch.no_grad()
     def _infer(self, x: Tensor) -> Tensor:
@@ -356,7 +413,8 @@ class EEGNet(nn.Module):
     def _layers(self, x: Tensor) -> Tensor:
         """Encode layer by layer: off the CPU."""
         o, training = self.options, self.training
-        first = self._first_layers if training else self._spatial_first
+        by_layers = training and not self.person_norm
+        first = self._first_layers if by_layers else self._spatial_first
         h = functional.elu(self.bnorm_1(first(x)))
         h = functional.avg_pool2d(h, (1, o["pool1"]))
         h = functional.dropout(h, o["drop_prob"], training)

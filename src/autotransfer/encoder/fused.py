@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from autotransfer.data.trials import Array
-from autotransfer.encoder.norm_pool import NormEluPool
+from autotransfer.encoder.norm_pool import NormEluPool, Own
 from autotransfer.encoder.temporal import TemporalConv
 
 
@@ -165,15 +165,17 @@ class DropoutBits:
 class FusedStep(torch.autograd.Function):
     """EEGNet's encoder in training mode: signals (B, C, T) to latents and batch statistics.
 
-    ``apply(x, mean, covariance, <4 weights>, <weight and bias of 3 norms>, plan)``, with the
-    moments of `autotransfer.encoder.moments`, gives the latents, and the mean and variance of
-    each of the three batch norms' inputs.
+    ``apply(x, mean, covariance, <4 weights>, <weight and bias of 3 norms>, plan, people)``, with
+    the moments of `autotransfer.encoder.moments`, gives the latents, and the mean and variance of
+    each of the three batch norms' inputs. With `people`, how many trials in a row are of each, the
+    moments are None, the first norm is left out, and the others go by person; their statistics are
+    then the mean over people.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, mean: Tensor, covariance: Tensor, *rest: Any) -> Any:
+    def forward(ctx: Any, x: Tensor, mean: Any, covariance: Any, *rest: Any) -> Any:
         """Encode a batch."""
-        *parameters, plan = rest
+        *parameters, plan, people = rest
         shapes = [p.shape for p in parameters[:4]]
         arrays = [p.detach().numpy() for p in parameters]
         filters, spatial, depthwise, pointwise = (w.reshape(len(w), -1) for w in arrays[:4])
@@ -183,12 +185,17 @@ class FusedStep(torch.autograd.Function):
         buffers = lease.arena.buffers(plan, b, x.dtype)
         tensor, array, conv = buffers.t, buffers.a, buffers.conv
 
-        # Batch norm of the temporal filters' output, from the moments of the windows.
-        h = filters.astype(np.float64)
-        h_cov = h @ covariance.detach().numpy()
-        var_t, mean_t = np.vecdot(h_cov, h), h @ mean.detach().numpy()
-        inv_t = 1 / np.sqrt(var_t + plan.eps)
-        gain_t = (weight_t * inv_t).astype(filters.dtype)
+        if people is None:
+            # Batch norm of the temporal filters' output, from the moments of the windows.
+            h = filters.astype(np.float64)
+            h_cov = h @ covariance.detach().numpy()
+            var_t, mean_t = np.vecdot(h_cov, h), h @ mean.detach().numpy()
+            inv_t = 1 / np.sqrt(var_t + plan.eps)
+            gain_t = (weight_t * inv_t).astype(filters.dtype)
+        else:
+            h = h_cov = None
+            mean_t, var_t = np.zeros_like(weight_t), np.ones_like(weight_t)
+            inv_t = gain_t = var_t
         gain = gain_t.repeat(plan.depth)
 
         # Spatial first, temporal after.
@@ -198,7 +205,8 @@ class FusedStep(torch.autograd.Function):
         torch.mm(torch.from_numpy(w), by_channel, out=tensor["v"])
         plan.conv1.forward(conv["v"], filters, conv["u1"])
         work = (array["u1"], array["q1"], array["e1"])
-        mean_1, var_1, state_1 = plan.norm1.forward(*work, gain, weight_1, bias_1)
+        own_1 = Own(plan.norm1, people)
+        mean_1, var_1 = own_1.forward(work, gain, weight_1, bias_1)
         plan.norm1.pool(tensor["e1"].view(plan.f * b, -1), tensor["h1"])
         array["h1"] -= 1
         if plan.drop_prob > 0:
@@ -208,8 +216,8 @@ class FusedStep(torch.autograd.Function):
         plan.conv2.forward(conv["h1"], depthwise, conv["d"])
         torch.mm(torch.from_numpy(pointwise), tensor["d"], out=tensor["u2"])
         work = (array["u2"], array["q2"], array["e2"])
-        ones = np.ones_like(weight_2)
-        mean_2, var_2, state_2 = plan.norm2.forward(*work, ones, weight_2, bias_2)
+        own_2 = Own(plan.norm2, people)
+        mean_2, var_2 = own_2.forward(work, np.ones_like(weight_2), weight_2, bias_2)
         plan.norm2.pool(tensor["e2"].view(plan.f2 * b, -1), tensor["h2"])
         array["h2"] -= 1
         if plan.drop_prob > 0:
@@ -219,10 +227,10 @@ class FusedStep(torch.autograd.Function):
         z = z.clone(memory_format=torch.contiguous_format).view(b, -1)
 
         # What the second batch norm sees: gain u + shift of the first, summed over channels.
-        shift = (bias_t - gain_t * mean_t).repeat(plan.depth) * w.sum(1)
+        shift = (bias_t - gain_t * mean_t).repeat(plan.depth) * w.sum(1) if people is None else 0.0
         statistics = (mean_t, var_t, gain * mean_1 + shift, gain * gain * var_1, mean_2, var_2)
         ctx.lease, ctx.plan, ctx.buffers, ctx.shapes = lease, plan, buffers, shapes
-        ctx.states = (state_1, state_2)
+        ctx.norms = (own_1, own_2)
         ctx.weights = (filters, spatial, depthwise, pointwise, weight_t)
         ctx.kept = (by_channel, h, h_cov, inv_t, w, norm)
         # Saved only for autograd's check that nothing is changed between forward and backward.
@@ -235,7 +243,7 @@ class FusedStep(torch.autograd.Function):
         """Gradients of the signals, the covariance and every parameter."""
         _ = ctx.saved_tensors
         plan, tensor, array, conv = ctx.plan, ctx.buffers.t, ctx.buffers.a, ctx.buffers.conv
-        state_1, state_2 = ctx.states
+        own_1, own_2 = ctx.norms
         filters, spatial, depthwise, pointwise, weight_t = ctx.weights
         by_channel, h, h_cov, inv_t, w, norm = ctx.kept
         b = len(grad)
@@ -245,7 +253,7 @@ class FusedStep(torch.autograd.Function):
             grad_h2 = grad_h2 * tensor["mask2"]
         plan.norm2.spread(grad_h2, tensor["grad u2"].view(plan.f2 * b, -1))
         work = (array["grad u2"], array["u2"], array["q2"], array["e2"])
-        _, grad_w2, grad_b2 = plan.norm2.backward(*work, state_2)
+        _, grad_w2, grad_b2 = own_2.backward(work)
         # (a b')' is b a' with the long side first: up to 4 times faster in all such products.
         grad_pointwise = (tensor["d"] @ tensor["grad u2"].mT).mT
         torch.mm(torch.from_numpy(pointwise).mT, tensor["grad u2"], out=tensor["grad d"])
@@ -256,16 +264,19 @@ class FusedStep(torch.autograd.Function):
             array["grad h1"] *= array["mask1"]
         plan.norm1.spread(tensor["grad h1"], tensor["grad u1"].view(plan.f * b, -1))
         work = (array["grad u1"], array["u1"], array["q1"], array["e1"])
-        grad_gain, grad_w1, grad_b1 = plan.norm1.backward(*work, state_1)
+        grad_gain, grad_w1, grad_b1 = own_1.backward(work)
         grad_filters = plan.conv1.filter_gradient(conv["grad u1"], conv["v"])
         plan.conv1.signal_gradient(conv["grad u1"], filters, conv["grad v"])
         grad_w = (by_channel @ tensor["grad v"].mT).mT.numpy()
         grad_spatial = limit_norm_gradient(grad_w, spatial, norm, plan.max_norm)
 
-        # gain = weight_t (h' cov h + eps)^(-1/2), shared by the spatial filters of h.
         grad_gain = grad_gain.reshape(plan.f1, -1).sum(1)
-        grad_var = -0.5 * grad_gain * weight_t * inv_t**3
-        grad_filters += 2 * grad_var[:, None] * h_cov
+        if h is None:
+            grad_gain = np.zeros_like(weight_t)
+        else:
+            # gain = weight_t (h' cov h + eps)^(-1/2), shared by the spatial filters of h.
+            grad_var = -0.5 * grad_gain * weight_t * inv_t**3
+            grad_filters += 2 * grad_var[:, None] * h_cov
         grad_x = grad_cov = None
         if ctx.needs_input_grad[0]:
             grad_x = torch.from_numpy(w).mT @ tensor["grad v"]
@@ -280,4 +291,4 @@ class FusedStep(torch.autograd.Function):
         tensors = [torch.from_numpy(g.astype(filters.dtype, copy=False)) for g in grads]
         for i, shape in enumerate(ctx.shapes):
             tensors[i] = tensors[i].reshape(shape)
-        return grad_x, None, grad_cov, *tensors, None
+        return grad_x, None, grad_cov, *tensors, None, None

@@ -65,6 +65,7 @@ def eegnet_layers(
     batch_norm_momentum: float,
     batch_norm_eps: float,
     drop_prob: float,
+    person_norm: bool = False,
 ) -> dict[str, nn.Module]:
     """Make the layers of EEGNet up to the latent, named as in braindecode.
 
@@ -76,6 +77,8 @@ def eegnet_layers(
         See `autotransfer.encoder.EEGNet`.
     batch_norm_momentum, batch_norm_eps, drop_prob : float
         See `autotransfer.encoder.EEGNet`.
+    person_norm : bool
+        Without the first norm: it changes nothing, and stays for its place in the state dict.
 
     Returns
     -------
@@ -87,13 +90,18 @@ def eegnet_layers(
     def norm(features: int) -> nn.BatchNorm2d:
         return nn.BatchNorm2d(features, eps=batch_norm_eps, momentum=batch_norm_momentum)
 
+    first = norm(F1)
+    if person_norm:
+        assert first.running_var is not None
+        first.running_var.fill_(1 - batch_norm_eps)
+        first.track_running_stats = False
     spatial = nn.Conv2d(F1, n, (n_channels, 1), groups=F1, bias=False)
     nn.init.xavier_uniform_(spatial.weight)  # as braindecode; the others keep torch's default
     temporal_pad, depth_pad = (0, kernel_length // 2), (0, depthwise_kernel_length // 2)
     return {
         "add_plane": nn.Unflatten(1, (1, n_channels)),
         "conv_temporal": nn.Conv2d(1, F1, (1, kernel_length), padding=temporal_pad, bias=False),
-        "bnorm_temporal": norm(F1),
+        "bnorm_temporal": first,
         "conv_spatial": MaxNormConv2d(spatial, max_norm),
         "bnorm_1": norm(n),
         "elu_1": nn.ELU(),

@@ -32,16 +32,30 @@ class Network(nn.Module):
         self.n_latent = int(encoder.n_latent)  # type: ignore[arg-type]
         self.head = nn.Linear(self.n_latent, n_classes)
         nn.init.zeros_(self.head.bias)
-        self.prepares = hasattr(encoder, "prepare")
+        self.by_person = bool(getattr(encoder, "person_norm", False))
+        # Without a norm over everybody there is nothing to prepare.
+        self.prepares = hasattr(encoder, "prepare") and not self.by_person
 
-    def encode(self, x: Tensor, stats: Tensor | None = None) -> Tensor:
-        """Latents (B, n_latent) of signals (B, C, T); `stats` is for encoders that prepare."""
-        z: Tensor = self.encoder(x, stats) if self.prepares else self.encoder(x)
+    def encode(
+        self, x: Tensor, stats: Tensor | None = None, people: Tensor | None = None
+    ) -> Tensor:
+        """Latents (B, n_latent) of signals (B, C, T).
+
+        `stats` is for encoders that prepare, and `people` for those that train with the statistics
+        of each person.
+        """
+        z: Tensor
+        if self.by_person:
+            z = self.encoder(x, people=people)
+        else:
+            z = self.encoder(x, stats) if self.prepares else self.encoder(x)
         return z
 
-    def forward(self, x: Tensor, stats: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, stats: Tensor | None = None, people: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Latents (B, n_latent) and logits (B, n_classes) of signals (B, C, T)."""
-        z = self.encode(x, stats)
+        z = self.encode(x, stats, people)
         return z, self.head(z)
 
 

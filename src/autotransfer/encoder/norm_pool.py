@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -125,3 +127,49 @@ class NormEluPool:
         g -= (scale * g_sum / n)[:, None]
         g -= np.multiply(u, (gain**3 * cube / n)[:, None], out=passing)
         return cube * self.eps, gain * inv * g_dot, g_sum
+
+
+class Own:
+    """`NormEluPool` of one batch: by the statistics of all trials, or of each person's.
+
+    Parameters
+    ----------
+    norm : NormEluPool
+        What it does to trials that belong together.
+    people : sequence of int, optional
+        How many trials in a row are of each person; without, all are of one.
+    """
+
+    def __init__(self, norm: NormEluPool, people: Sequence[int] | None) -> None:
+        self._norm = norm
+        ends = np.cumsum([0, *(people or ())]) * norm.n_in
+        self._parts = [slice(None)]
+        if people is not None:
+            self._parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
+        self._states: list[NormState] = []
+
+    def forward(
+        self, work: Sequence[Array], gain: Array, weight: Array, bias: Array
+    ) -> tuple[Array, Array]:
+        """Do it to u, q and `passing` (F, n); gives mean and variance of u (F,), over people."""
+        statistics = []
+        for part in self._parts:
+            u, q, passing = (array[:, part] for array in work)
+            mean, var, state = self._norm.forward(u, q, passing, gain, weight, bias)
+            statistics.append((mean, var))
+            self._states.append(state)
+        if len(statistics) == 1:
+            return statistics[0]
+        mean, var = np.mean(statistics, axis=0)
+        return mean, var
+
+    def backward(self, work: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """Turn the gradient in g of ``g, u, q, passing``, as `NormEluPool.backward` does."""
+        grads = []
+        for part, state in zip(self._parts, self._states, strict=True):
+            g, u, q, passing = (array[:, part] for array in work)
+            grads.append(self._norm.backward(g, u, q, passing, state))
+        if len(grads) == 1:
+            return grads[0]
+        gain, weight, bias = (sum(some[1:], start=some[0]) for some in zip(*grads, strict=True))
+        return gain, weight, bias

@@ -33,6 +33,9 @@ SCALES = {
     "channel": "every channel of a trial is brought to its own scale",
     "trial": "every trial is brought to one scale, so that its channels keep their proportions",
     "train": "signals are brought to the scale of the people who train, so that amplitudes count",
+    "person": "every channel is brought to the scale that it has of this person",
+    "euclidean": "channels are made uncorrelated by what they are like of this person",
+    "riemannian": "channels are made uncorrelated by what they are like of this person",
     "none": "signals stay as they are",
 }
 

@@ -274,6 +274,7 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
             options,
             [*_set_options(estimator.classifier), *estimator.fixed],
             estimator.signal,
+            estimator.new_person,
         )
     else:
         warn_small_batches(options, space, len(problem.classes))

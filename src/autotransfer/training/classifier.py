@@ -70,10 +70,11 @@ class CensoredClassifier(SignalModel):
         Options of a named encoder, such as ``{"kernel_seconds": 0.5}``.
     sfreq : float, optional
         Sampling rate in Hz, for encoders whose lengths are in seconds.
-    normalise : {"channel", "trial", "train", "none"}
+    normalise : {"channel", "trial", "train", "person", "euclidean", "riemannian", "none"}
         z-score of each channel of each trial (for EEG); one scale for each trial (where the
         pattern of amplitude over channels is the signal, as in EMG); statistics of the training
-        subjects; nothing.
+        subjects; each person's own scale of every channel, or covariance of all of them
+        (alignment), which `adapt` takes from a recording of somebody new; nothing.
     augment : str, optional
         How training trials are changed, anew in every epoch: a name in
         `autotransfer.training.AUGMENTATIONS` ("mask", "ring", "shift", "noise", "mix"), or several

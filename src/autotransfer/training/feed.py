@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from autotransfer.data.normalise import Normaliser
-from autotransfer.data.trials import Index, TrialArray
+from autotransfer.data.trials import Array, Index, TrialArray
 from autotransfer.encoder.network import Network
 
 
@@ -38,6 +38,8 @@ class Feed:
     statistics : bool
         Whether the encoder prepares statistics. Those of signals that are changed before they
         reach it (augmentations) would be wrong.
+    subject : array of shape (n_all,), optional
+        The person of each trial, for normalisers that go by person.
 
     Notes
     -----
@@ -54,8 +56,10 @@ class Feed:
         device: torch.device,
         memory_budget: int,
         statistics: bool = True,
+        subject: Array | None = None,
     ) -> None:
         self._X, self._normaliser, self._device = X, normaliser, device
+        self._subject = subject if normaliser.by_person else None
         _, channels, times = X.shape
         # Statistics serve the CPU's fused step only.
         prepares = statistics and network.prepares and device.type == "cpu"
@@ -74,19 +78,23 @@ class Feed:
             size = int(network.encoder.stats_size)  # type: ignore[arg-type]
             self._stats = torch.empty(len(trials), size, dtype=torch.float64)
         for start, block in X.take(trials).chunks():
-            x = torch.from_numpy(normaliser.transform(block))
+            x = self._normalised(block, trials[start : start + len(block)])
             self._x[:, start : start + len(x)] = x.transpose(0, 1).to(device)
             if self._stats is not None and prepare is not None:
                 for i in range(0, len(x), 256):  # in pieces: transforms in float64 take memory
                     piece = prepare(x[i : i + 256])  # type: ignore[operator]
                     self._stats[start + i : start + i + len(piece)] = piece
 
+    def _normalised(self, block: Array, trials: Index) -> Tensor:
+        people = None if self._subject is None else self._subject[trials]
+        return torch.from_numpy(self._normaliser.transform(block, people))
+
     def signals(self, trials: Index) -> Tensor:
         """Signals (B, C, T) of some trials."""
         if self.kept:
             rows = torch.from_numpy(self._row[trials]).to(self._device)
             return self._x.index_select(1, rows).transpose(0, 1)
-        block = torch.from_numpy(self._normaliser.transform(self._X[trials]))
+        block = self._normalised(self._X[trials], trials)
         return block.to(self._device, non_blocking=True)
 
     def batch(self, trials: Index) -> tuple[Tensor, Tensor | None]:

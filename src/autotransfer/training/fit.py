@@ -80,10 +80,19 @@ def fit_fold(
             latent = f"the latent is {encoder.source}: {network.n_latent} numbers"
             print(f"autotransfer: {latent}", file=sys.stderr)
         penalty = _penalty(options, network, problem, fold)
-    normaliser = Normaliser(options.normalise).fit(X, fold.train)
+    normaliser = Normaliser(options.normalise).fit(X, fold.train, fold.subject)
     used = np.union1d(fold.train, fold.validation)
     plain = options.augment is None
-    feed = Feed(X, used, normaliser, network, device, options.memory_budget, statistics=plain)
+    feed = Feed(
+        X,
+        used,
+        normaliser,
+        network,
+        device,
+        options.memory_budget,
+        statistics=plain,
+        subject=fold.subject,
+    )
     batches = SubjectBatches(
         codes,
         fold.subject,

@@ -130,7 +130,7 @@ def _begun(member: Any, prior: int) -> Stream:
 def _personal(member: Any, stream: Stream) -> Any:
     personal = copy(member)
     personal.stream_ = None
-    personal.network_ = stream.snapshot()
+    personal.network_, personal.normaliser_ = stream.snapshot(), stream.fitted.normaliser
     about = {"n_trials": stream.n_trials, "n_labels": 0, "method": "stream"}
     personal.provenance_ = {**member.provenance_, "adapted": about}
     return personal

@@ -205,9 +205,8 @@ class _Run:
         self.augmentations = lookup_augmentations(options.augment)
         # Of its own: dropout is the same with and without augmentations.
         self.draws = torch.Generator()
-        if self.augmentations:
-            codes = np.unique(self.fold.subject, return_inverse=True)[1]
-            self.subject = torch.from_numpy(codes.astype(np.int64))
+        codes = np.unique(self.fold.subject, return_inverse=True)[1]
+        self.subject = torch.from_numpy(codes.astype(np.int64))
 
     def epoch(self, view: EpochProgress) -> None:
         """Train one epoch, validate, decide whether to go on."""
@@ -271,11 +270,11 @@ class _Run:
         for i, trials in enumerate(self.batches.epoch(number)):
             x, stats = self.feed.batch(trials)
             codes = self.y[torch.from_numpy(trials)]
+            people = self.subject[torch.from_numpy(trials)]
             for augmentation in self.augmentations:
-                people = self.subject[torch.from_numpy(trials)]
                 x = augmentation.function(x, codes, people, self.draws, self.options.sfreq)
             y = codes.to(self.device, non_blocking=True)
-            z, logits = self.network(x, stats)
+            z, logits = self.network(x, stats, people)
             loss = task_loss(logits, y, self.weights)
             losses[i] = loss.detach()
             if self.penalty is not None:

@@ -246,7 +246,7 @@ class AutoProcedure:
         baseline = first.setting.baseline
         if baseline != first.setting and first.seed in self._tried(plan).by_seed.get(baseline, {}):
             settings.append(baseline)
-        seconds = self._closing["level_seconds"]
+        seconds = self._closing.get("level_seconds")
         found = []
         for setting in settings:
             trials = self._trials(setting, plan, first.seed)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autotransfer.data.align import covariances
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.data.trials import evenly
@@ -101,19 +102,6 @@ def predictions(problem: Problem, fold: Fold) -> Iterator[tuple[str, npt.NDArray
             parts = [features(filtered(X, b, sfreq), filtered(new, b, sfreq)) for b in bands]
             known, unknown = (np.hstack(side) for side in zip(*parts, strict=True))
             yield "filter bank", predict(known, unknown)
-
-
-def covariances(X: Signals) -> Signals:
-    """Covariance matrices of trials (n, C, T), shrunk by a hundredth towards the mean variance.
-
-    By hand, because pyRiemann's shrunk estimators go trial by trial: a minute of processor time
-    for the SSVEP recordings, whose networks take half a minute each; this takes two seconds.
-    """
-    matrices: Signals = np.matmul(X, X.transpose(0, 2, 1)) / X.shape[2]
-    size = np.trace(matrices, axis1=1, axis2=2) / X.shape[1]
-    least = np.maximum(size, 1e-12)[:, None, None] * np.eye(X.shape[1])
-    shrunk: Signals = 0.99 * matrices + 0.01 * least
-    return shrunk
 
 
 def class_averages(X: Signals, y: npt.NDArray[np.intp]) -> Signals:

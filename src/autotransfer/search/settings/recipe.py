@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from autotransfer.errors import SettingError, join_some
 
-OF_THE_ENCODER = ("kernel_seconds", "kernel_length", "F1", "drop_prob")
+OF_THE_ENCODER = ("kernel_seconds", "kernel_length", "F1", "drop_prob", "person_norm")
 """Options of a recipe that are options of the encoder."""
 
 

@@ -25,7 +25,11 @@ STEPS, STEPS_EMG = (1000, 400, 2000), (2000, 800, 4000)
 
 
 def recipe_space(
-    problem: Problem, options: TrainingOptions, fixed: Sequence[str] = (), signal: str | None = None
+    problem: Problem,
+    options: TrainingOptions,
+    fixed: Sequence[str] = (),
+    signal: str | None = None,
+    new_person: str = "nothing",
 ) -> RecipeSpace:
     """Make the recipes that suit the data.
 
@@ -39,6 +43,9 @@ def recipe_space(
         Options that the user has set, which are not searched.
     signal : {"eeg", "emg"}, optional
         The kind of signal; by default what channel names tell.
+    new_person : {"nothing", "recording", "stream", "labels"}
+        What there will be of somebody new: with anything, recipes that go by each person's own
+        statistics are tried, too.
     """
     kept = {*fixed, *(options.encoder_options or {})}
     if options.max_epochs is not None:
@@ -51,14 +58,22 @@ def recipe_space(
     elif signal is None and 2 * len(eeg_channels(channels)) > len(channels or ()) > 0:
         signal = "eeg"
     emg = signal == "emg"
+    own = new_person != "nothing"
     usual, fewer, more = STEPS_EMG if emg else STEPS
     found = [
-        Dimension("normalisation", _values("normalise", _normalisers(emg, signal)), 0.03),
+        Dimension(
+            "normalisation",
+            _values("normalise", (*_normalisers(emg, signal), *(_OWN if own else ()))),
+            0.03,
+        ),
         _batches(problem, emg),
         Dimension("fewer steps", _values("n_steps", (usual, fewer)), 0.005, (1.0, 0.4)),
         Dimension("steps", _values("n_steps", (usual, more)), 0.01, (1.0, 2.0)),
         _augmentations(problem.X.shape[1], is_ring(channels), options.encoder == "eegnet"),
     ]
+    if options.encoder == "eegnet" and own:
+        person_norm = _values("person_norm", (False, True))
+        found.append(Dimension("norm by person", person_norm, 0.01, (1.0, 1.1)))
     if options.encoder == "eegnet":
         found += [
             _kernels(problem, options, emg),
@@ -66,6 +81,10 @@ def recipe_space(
             Dimension("dropout", _values("drop_prob", (0.25, 0.5)), 0.001),
         ]
     return RecipeSpace([d for d in found if not kept & {k for v in d.values for k in v}])
+
+
+# The geometric mean is not searched: it takes longer than the arithmetic one, and one is enough.
+_OWN = ("person", "euclidean")
 
 
 def _values(name: str, values: Sequence[Any]) -> tuple[dict[str, Any], ...]:

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from autotransfer import atomic
 from autotransfer._version import __version__
+from autotransfer.data.align import OWN, whitening
 from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.literal import MaxNormConv2d
 from autotransfer.errors import MissingExtraError, ModelFolderError, SettingError
@@ -172,6 +173,10 @@ class _Normalise(nn.Module):
             for name, values in (("high", high), ("low", low), ("scale", scale)):
                 self.register_buffer(name, torch.from_numpy(values).float()[:, None])
 
+        if normaliser.by_person:
+            assert normaliser.covariance is not None
+            self.register_buffer("white", torch.from_numpy(whitening(normaliser.covariance)))
+
     def forward(self, x: Tensor) -> Tensor:
         if self.turn:
             x = x.roll(self.turn, 1)
@@ -187,6 +192,8 @@ class _Normalise(nn.Module):
         deviation = x.double().square().mean(-1, keepdim=True).sqrt()
         moves = deviation > _EPS * mean.double().abs()
         x = torch.where(moves, x, torch.zeros_like(x))
+        if self.kind in OWN:
+            return self.white @ x  # type: ignore[operator]
         if self.kind == "trial":
             squares = torch.where(moves, deviation.square(), torch.zeros_like(deviation))
             deviation = squares.mean(1, keepdim=True).sqrt()
