@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 import autotransfer as at
+from autotransfer.adaptation.registry import FEW
 from autotransfer.data.info import is_ring
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
@@ -101,8 +102,8 @@ def cases(ring: bool, quick: bool = False) -> list[Case]:
         Case("nothing"),
         Case("nothing", tested=SAME),
         *(Case("recording", n, way) for way in RECORDING for n in AMOUNTS),
-        *(Case("recording", None, way, LATER) for way in (*RECORDING, *turned)),
-        *(Case("recording", None, way, SAME) for way in (*RECORDING, *turned)),
+        *(Case("recording", None, way, LATER) for way in (*RECORDING, FEW, *turned)),
+        *(Case("recording", None, way, SAME) for way in (*RECORDING, FEW, *turned)),
         Case("stream"),
         *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
         Case("labels", 5, TUNING),
@@ -131,11 +132,11 @@ def run(job: Job) -> dict[str, Any]:
     found = score_cases(people, cases(is_ring(data.info.channels), job.quick))
     # Learned as in a run, by statistics; judged by what is done.
     guard = seen_of(people, job.seed)
-    judged: dict[str, dict[str, list[float]]] = {}
+    judged: dict[str, dict[str, list[list[float]]]] = {}
     for who, known in people.items():
         way = "statistics" if job.quick else RECORDING[0]
-        for cut, seen in known.seen(way, job.seed, most=2).items():
-            judged.setdefault(cut, {})[who] = [one.gain for one in seen]
+        for cut, seen in known.seen(way, job.seed, most=2, tried=0 if job.quick else 2).items():
+            judged.setdefault(cut, {})[who] = [[one.gain, one.otherwise or 0.0] for one in seen]
     return {"cases": found, "guard": guard, "judged": judged}
 
 
@@ -207,9 +208,11 @@ def guard_rows(name: str, pairs: Iterable[tuple[Levels, Any]]) -> list[dict[str,
             everybody = sorted(levels.seen[cut])
             for who, changes in people.items():
                 guard = levels.lessons.guard([other for other in everybody if other != who])
-                for seen, gain in zip(levels.seen[cut][who], changes, strict=False):
+                for seen, change in zip(levels.seen[cut][who], changes, strict=False):
                     passes = seen.passes(guard)
-                    gains.setdefault(cut, {}).setdefault(who, []).append(gain if passes else 0.0)
+                    refused = change[1] if guard.certainty else 0.0
+                    gain = change[0] if passes else refused
+                    gains.setdefault(cut, {}).setdefault(who, []).append(gain)
                     passed.setdefault(cut, []).append(passes)
     return [
         {"data": name, "cut to": CUTS[cut], "people": len(gains[cut])}

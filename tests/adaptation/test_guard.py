@@ -17,6 +17,7 @@ DATA = at.make_subjects(
 )
 NEW = DATA.select(subjects=[3])
 ALWAYS = Guard(0.0, 0.0)
+CAREFUL = Guard(2.0, 2.0, certainty=True)
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +28,23 @@ def clf():
     return at.CensoredClassifier(**options, random_state=0).fit(known)
 
 
-def some_people(seed, n=9):
+def some_people(seed, n=9, certain=0.0):
     """Make up what was seen: of each person one whole recording, and three of few classes."""
     rng = np.random.default_rng(seed)
     names = [str(number) for number in range(n)]
-    whole = {p: [Seen(*rng.uniform(0.3, 1, 2), rng.normal(0.05, 0.05))] for p in names}
+
+    def otherwise(person):
+        return rng.normal(certain, 0.02) if int(person) % 2 else None
+
+    whole = {
+        p: [Seen(*rng.uniform(0.3, 1, 2), rng.normal(0.05, 0.05), otherwise(p))] for p in names
+    }
     few = {
         cut: {
-            p: [Seen(*rng.uniform(0, 0.8, 2), -rng.uniform(0, 0.3)) for _ in range(3)]
+            p: [
+                Seen(*rng.uniform(0, 0.8, 2), -rng.uniform(0, 0.3), otherwise(p) if n < 2 else None)
+                for n in range(3)
+            ]
             for p in names
         }
         for cut in ("half", "one")
@@ -46,12 +56,17 @@ def gains(seen, guard, among=None):
     """Mean gain in each kind of recording, in plain loops."""
     found = {}
     for cut, people in seen.items():
-        total, n = 0.0, 0
+        total, n, tried = 0.0, 0, []
+        for who in people if among is None else among:
+            mine = [one.otherwise for one in people[who] if one.otherwise is not None]
+            if mine:
+                tried.append(sum(mine) / len(mine))
+        instead = sum(tried) / len(tried) if tried and guard.certainty else 0.0
         for who in people if among is None else among:
             own = 0.0
             for one in people[who]:
-                if one.spread >= guard.spread and one.shares >= guard.shares:
-                    own += one.gain
+                passes = one.spread >= guard.spread and one.shares >= guard.shares
+                own += one.gain if passes else instead
             total, n = total + own / len(people[who]), n + 1
         found[cut] = total / n
     return found
@@ -59,14 +74,16 @@ def gains(seen, guard, among=None):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("among", [None, ["0", "0", "3", "4", "7"]])
-def test_no_pair_of_bounds_is_better_than_the_learned_one(seed, among):
-    seen = some_people(seed)
+@pytest.mark.parametrize("certain", [-0.1, 0.02, 0.1])
+def test_no_pair_of_bounds_is_better_than_the_learned_one(seed, among, certain):
+    seen = some_people(seed, certain=certain)
     guard = Lessons(seen).guard(among)
     mine = gains(seen, guard, among)
     assert min(mine["half"], mine["one"]) >= -0.005
     whole = [one for some in seen["all"].values() for one in some]
     spreads, shares = ([getattr(one, name) for one in whole] for name in ("spread", "shares"))
-    for other in (Guard(a, b) for a in [0.0, *spreads] for b in [0.0, *shares]):
+    pairs = [(a, b) for a in [0.0, *spreads] for b in [0.0, *shares]]
+    for other in (Guard(*pair, certainty) for pair in pairs for certainty in (False, True)):
         theirs = gains(seen, other, among)
         if min(theirs["half"], theirs["one"]) >= -0.005:
             assert theirs["all"] <= mine["all"] + 1e-9
@@ -89,6 +106,24 @@ def test_where_nobody_gains_nothing_passes():
     assert Lessons({}).guard() == Guard()
 
 
+@pytest.mark.parametrize(("otherwise", "certainty"), [(0.1, True), (-0.1, False), (None, False)])
+def test_few_classes_are_used_with_care_where_that_gains(otherwise, certainty):
+    whole = {p: [Seen(0.9, 0.9, 0.1, otherwise)] for p in "abc"}
+    one = {p: [Seen(0.1, 0.1, -0.5, otherwise)] for p in "abc"}
+    guard = Lessons({"all": whole, "one": one}).guard()
+    assert guard.certainty is certainty
+    assert 0.1 < guard.spread <= 0.9
+
+
+def test_what_certainty_gains_leaves_room_for_more_to_pass():
+    # Somebody's recording of one class looks as whole as one that is.
+    whole = {p: [Seen(0.5, 0.5, 0.1, 0.0)] for p in "abcd"}
+    one = {p: [Seen(0.1, 0.1, -0.4, 0.1)] for p in "abc"} | {"d": [Seen(0.6, 0.6, -0.2, 0.1)]}
+    assert Lessons({"all": whole, "one": one}).guard().certainty
+    without = {p: [Seen(s.spread, s.shares, s.gain) for s in some] for p, some in one.items()}
+    assert Lessons({"all": whole, "one": without}).guard() == NEVER
+
+
 def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
     whole = {p: [Seen(0.5, 0.5, 0.1)] for p in "abcd"}
     one = {p: [Seen(0.6, 0.6, -0.3)] for p in "abcd"}
@@ -109,6 +144,10 @@ def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
         ),
         (Policy(guard=NEVER), False, 40, "none"),
         (Policy(guard=NEVER), True, 40, "head"),
+        (Policy(guard=CAREFUL), False, 40, "certainty"),
+        (Policy(guard=CAREFUL), False, 5, "none"),
+        (Policy(guard=CAREFUL), True, 40, "head"),
+        (Policy("none", guard=CAREFUL), False, 40, "none"),
         (Policy("statistics", "head", ALWAYS), False, 40, "statistics"),
         (Policy("statistics", "head", ALWAYS), True, 40, "head"),
         (Policy("none", "none", ALWAYS), False, 40, "none"),
@@ -129,6 +168,20 @@ def test_a_model_keeps_its_policy(clf, tmp_path):
     assert again.policy == policy
     assert again.adapt(NEW).provenance_["adapted"]["method"] == "statistics"
     assert again.live()._streams[0].guard == policy.guard
+
+
+def test_a_model_says_that_it_was_careful(clf, tmp_path):
+    clf.provenance_ = {**clf.provenance_, "adaptation": Policy(guard=CAREFUL).to_json()}
+    again = at.load_model(clf.save(tmp_path / "careful"))
+    assert again.policy.guard == CAREFUL
+    with pytest.warns(AdaptationWarning, match="predictions were made certain"):
+        made = again.adapt(NEW)
+    assert made.provenance_["adapted"]["method"] == "certainty"
+    entropy = [
+        -(p * np.log(p + 1e-12)).sum(1).mean()
+        for p in (one.predict_proba(NEW) for one in (again, made))
+    ]
+    assert entropy[1] < entropy[0]
 
 
 def test_a_model_whose_people_did_not_gain_says_so(clf):

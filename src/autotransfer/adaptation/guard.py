@@ -41,6 +41,9 @@ class Guard:
     shares : float
         Least `variety` of the estimated shares of the classes (`class_shares`), which is small
         when predictions do not differ.
+    certainty : bool
+        Whether trials that do not pass are used to make predictions certain (`certainty`); without,
+        they are not used.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Guard:
 
     spread: float = SPREAD
     shares: float = SHARES
+    certainty: bool = False
 
     def passes(self, probabilities: Tensor) -> bool:
         """Whether predictions look like those of a recording of all classes.
@@ -65,7 +69,7 @@ class Guard:
         enough = variety(probabilities.mean(0)) >= self.spread
         return enough and _variety_of_shares(probabilities) >= self.shares
 
-    def to_json(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
         return dict(vars(self))
 
@@ -75,10 +79,11 @@ class Guard:
         wrong = misfit(given, BOUNDS, "guard")
         if wrong:
             raise SettingError(f"The bounds of a guard are not as they are written: {wrong}.")
-        return cls(float(given["spread"]), float(given["shares"]))
+        bounds = float(given["spread"]), float(given["shares"])
+        return cls(*bounds, given.get("certainty", False))
 
 
-BOUNDS = {"spread": slice(0, 2), "shares": slice(0, 2)}
+BOUNDS = {"spread": slice(0, 2), "shares": slice(0, 2), "certainty": (bool, ...)}
 
 NEVER = Guard(2.0, 2.0)
 """Lets nothing pass: variety is 1 at most."""
@@ -94,16 +99,20 @@ class Seen:
         As for `Guard`: variety of the mean prediction, and of the estimated shares.
     gain : float
         Score after less score before.
+    otherwise : float, optional
+        What was gained by making predictions certain instead (`certainty`), where that was tried.
     """
 
     spread: float
     shares: float
     gain: float
+    otherwise: float | None = None
 
     @classmethod
-    def of(cls, probabilities: Tensor, gain: float) -> Seen:
+    def of(cls, probabilities: Tensor, gain: float, otherwise: float | None = None) -> Seen:
         """Look at the predictions of a recording."""
-        return cls(variety(probabilities.mean(0)), _variety_of_shares(probabilities), gain)
+        spread, shares = variety(probabilities.mean(0)), _variety_of_shares(probabilities)
+        return cls(spread, shares, gain, otherwise)
 
     def passes(self, guard: Guard) -> bool:
         """Whether a guard would have let it pass."""
@@ -162,12 +171,17 @@ class Lessons:
             if whole
         }
 
-    def _of_person(self, some: Sequence[Seen]) -> Array:
-        """Mean gain under every pair of bounds: shape (len(spreads), len(shares))."""
+    def _of_person(self, some: Sequence[Seen]) -> tuple[Array, Array, Array]:
+        """Find what a person's recordings give under every pair of bounds.
+
+        Mean gain of those that pass and share of those that do not, (len(spreads), len(shares));
+        mean of what certainty gains where it was tried, or nan.
+        """
         spread, share, gain = np.array([[one.spread, one.shares, one.gain] for one in some]).T
         passes = (spread >= self._spreads[:, None])[:, None] & (share >= self._shares[:, None])
-        means: Array = np.mean(passes * gain, axis=-1)
-        return means
+        tried = [one.otherwise for one in some if one.otherwise is not None]
+        otherwise = np.array(np.mean(tried) if tried else np.nan)
+        return np.mean(passes * gain, axis=-1), 1 - np.mean(passes, axis=-1), otherwise
 
     def guard(self, among: Sequence[str] | None = None) -> Guard:
         """Find the bounds under which people gain most by whole recordings and lose little else.
@@ -181,23 +195,43 @@ class Lessons:
         -------
         Guard
             Of equally good ones that with the lowest bounds: who needs adaptation most has the
-            least variety. One that lets nothing pass, where nobody gains. Without any recording,
+            least variety. With certainty for those that do not pass, where that is better. One that
+            lets nothing pass, where nobody gains. Without any recording,
             the bounds that were chosen by hand.
+        """
+        best, guard = (0.0, 0.0), None
+        for certainty in (False, True):
+            gains = self._mean_gains(among, certainty)
+            if WHOLE not in gains:
+                return Guard()
+            others = [gain for cut, gain in gains.items() if cut != WHOLE]
+            allowed = np.all([gain >= -self.most_loss for gain in others], axis=0)
+            worth = np.where(allowed, gains[WHOLE], 0.0)
+            if worth.max() <= 0:
+                continue
+            equal = np.argwhere(worth >= worth.max() - 1e-12)
+            row, column = equal[equal.sum(1).argmin()]
+            # Equally good for whole recordings: what is better for the others.
+            value = round(worth.max(), 9), float(np.sum([gain[row, column] for gain in others]))
+            if guard is None or value > best:
+                bounds = float(self._spreads[row]), float(self._shares[column])
+                best, guard = value, Guard(*bounds, certainty)
+        return NEVER if guard is None else guard
+
+    def _mean_gains(self, among: Sequence[str] | None, certainty: bool) -> dict[str, Array]:
+        """Mean gain over people under every pair of bounds, by what recordings were cut to.
+
+        What certainty gains is the mean over those with whom it was tried: few are enough.
         """
         gains = {}
         for cut, people in self._gains.items():
             some = [people[who] for who in (people if among is None else among) if who in people]
             if some:
-                gains[cut] = np.mean(some, axis=0)
-        if WHOLE not in gains:
-            return Guard()
-        others = [gain >= -self.most_loss for cut, gain in gains.items() if cut != WHOLE]
-        worth = np.where(np.all(others, axis=0), gains[WHOLE], 0.0)
-        if worth.max() <= 0:
-            return NEVER
-        equal = np.argwhere(worth >= worth.max() - 1e-12)
-        row, column = equal[equal.sum(1).argmin()]
-        return Guard(float(self._spreads[row]), float(self._shares[column]))
+                passing, refused, otherwise = (np.array(part) for part in zip(*some, strict=True))
+                tried = otherwise[~np.isnan(otherwise)]
+                instead = tried.mean() if certainty and len(tried) else 0.0
+                gains[cut] = passing.mean(0) + instead * refused.mean(0)
+        return gains
 
 
 def _bounds(values: Sequence[float]) -> Array:

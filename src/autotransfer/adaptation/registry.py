@@ -9,7 +9,7 @@ from typing import Any
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.guard import BOUNDS, Guard
 from autotransfer.adaptation.head import head
-from autotransfer.adaptation.information import LEAST_TRIALS, information
+from autotransfer.adaptation.information import LEAST_TRIALS, certainty, information
 from autotransfer.adaptation.ring import ring
 from autotransfer.adaptation.statistics import PRIOR, adaptable, statistics
 from autotransfer.adaptation.tuning import tuning
@@ -24,6 +24,9 @@ LEVELS = {
     "labels": "labelled trials of the new person, and unlabelled ones if there are any",
 }
 """What is known of a new person, by one word each."""
+
+FEW, LEAST_FEW = "certainty", 8
+"""What may be done with trials that seem to be of few classes, and how many it takes."""
 
 AUTO, NONE = "auto", "none"
 """Names of no method: what there is decides; the network stays as it is."""
@@ -57,6 +60,9 @@ ADAPTATIONS = {
     ),
     "information": Adaptation(
         information, "recording", "a few steps that make predictions certain and varied"
+    ),
+    FEW: Adaptation(
+        certainty, "recording", "a few steps that make predictions certain: for few classes"
     ),
     "ring": Adaptation(
         ring, "recording", "electrodes of an armband turned to where they tell most", prior=True
@@ -161,7 +167,8 @@ def _automatic(fitted: Fitted, person: Person, policy: Policy) -> str:
         if not adaptable(fitted.network):
             return "+".join(needing) or "statistics"  # which says what is missing
         if not policy.guard.passes(fitted.probabilities(person.trials)):
-            names = needing
+            careful = policy.guard.certainty and not needing and person.n_trials >= LEAST_FEW
+            names = [FEW] if careful else needing
         elif person.n_trials < LEAST_TRIALS:
             names = [name for name in names if name != "information"]
     return "+".join(names) or NONE

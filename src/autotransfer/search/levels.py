@@ -19,7 +19,7 @@ import torch
 
 from autotransfer.adaptation.guard import WHOLE, Guard, Lessons, Seen
 from autotransfer.adaptation.information import LEAST_TRIALS
-from autotransfer.adaptation.registry import AUTO, NONE, Policy
+from autotransfer.adaptation.registry import AUTO, FEW, LEAST_FEW, NONE, Policy
 from autotransfer.data.problem import Problem
 from autotransfer.data.trials import Array, Index, TrialArray
 from autotransfer.errors import AdaptationWarning
@@ -43,6 +43,9 @@ MOST_CUTS = 6
 """Recordings of few classes that are tried of a person, of either kind."""
 
 RECORDING = ("statistics+information", "statistics")
+TEACHING, TRIED = 4, 2
+"""People of a group with whom certainty is tried, and with how many recordings of a kind."""
+
 WITH_LABELS = ("statistics+head", "statistics+information+head", "head")
 """Ways among which people held out choose, the one that is taken without them first."""
 
@@ -103,6 +106,7 @@ def standard_cases(
         Case("nothing"),
         *(Case("recording", None, way) for way in (*RECORDING, *turned)),
         *(Case("labels", n_labels, way) for way in with_labels),
+        Case("recording", None, FEW),
         Case("stream"),
         *(Case("recording", amount, AUTO) for amount in AMOUNTS),
         *(Case("labels", amount, WITH_LABELS[0]) for amount in labels),
@@ -297,7 +301,9 @@ class Known:
         predicted = live.predict_proba(self.X.take(rest)).argmax(1)
         return mean_recall(self.codes[rest], predicted)
 
-    def seen(self, method: str, seed: int = 0, most: int = MOST_CUTS) -> dict[str, list[Seen]]:
+    def seen(
+        self, method: str, seed: int = 0, most: int = MOST_CUTS, tried: int = 0
+    ) -> dict[str, list[Seen]]:
         """Adapt to recordings of all classes, of half of them and of one: what is gained by it.
 
         The recording of all classes is the first half, and later trials are scored; of few classes
@@ -311,6 +317,8 @@ class Known:
             Decides which classes are left.
         most : int
             Recordings of few classes, of either kind.
+        tried : int
+            Recordings of each kind with which it is also tried to make predictions certain.
         """
         rng = np.random.default_rng(seed)
         classes = rng.permutation(np.unique(self.codes))
@@ -321,25 +329,32 @@ class Known:
             cuts[HALF] = [turn[:half] for turn in turns]
         found = {}
         if len(self.first) and len(self.later):
-            found[WHOLE] = [self._gain(self.first, self.later, method)]
+            found[WHOLE] = [self._gain(self.first, self.later, method, tried > 0)]
         for name, some in cuts.items():
             trials = [np.flatnonzero(np.isin(self.codes, kept)) for kept in some]
-            found[name] = [self._gain(mine, mine, method) for mine in trials]
+            found[name] = [
+                self._gain(mine, mine, method, number < tried) for number, mine in enumerate(trials)
+            ]
         return found
 
-    def _gain(self, some: Index, tested: Index, method: str) -> Seen:
+    def _gain(self, some: Index, tested: Index, method: str, otherwise: bool) -> Seen:
         """Adapt to some trials, and compare predictions of others."""
-        told = self.model.probabilities(self.X.take(some))
-        models = self.model, self.model.adapt(self.X.take(some), method=method)
-        before, after = (
+        X = self.X.take(some)
+        models = [self.model, self.model.adapt(X, method=method)]
+        if otherwise:
+            models.append(self.model.adapt(X, method=FEW) if len(some) >= LEAST_FEW else self.model)
+        scores = [
             mean_recall(self.codes[tested], one.predict_codes(self.X.take(tested)))
             for one in models
-        )
-        return Seen.of(torch.from_numpy(told), after - before)
+        ]
+        gains = [score - scores[0] for score in scores[1:]]
+        return Seen.of(torch.from_numpy(self.model.probabilities(X)), *gains)
 
 
 def _too_few(case: Case, n_trials: int) -> bool:
     """Whether "auto" would not do it with so many trials."""
+    if case.method == FEW:
+        return n_trials < LEAST_FEW
     return "information" in case.method and n_trials < LEAST_TRIALS
 
 
@@ -400,10 +415,11 @@ def score_cases(
 
 def seen_of(people: Mapping[str, Known], seed: int) -> dict[str, Any]:
     """Say what everybody's recordings teach a guard: cut -> person -> what each `Seen` holds."""
-    found: dict[str, dict[str, list[dict[str, float]]]] = {}
-    for person, known in people.items():
-        # By statistics alone: they do most of the harm, and take no time.
-        for cut, seen in known.seen("statistics", seed).items():
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for number, (person, known) in enumerate(people.items()):
+        # By statistics alone: they do most of the harm, and take no time. Certainty does.
+        tried = TRIED if number < TEACHING else 0
+        for cut, seen in known.seen("statistics", seed, tried=tried).items():
             found.setdefault(cut, {})[person] = [dict(vars(one)) for one in seen]
     return found
 
@@ -451,7 +467,7 @@ class Levels:
         level, amount, tested
             As of a `Case`.
         guard : Guard, optional
-            Whom it refuses, has of what is done without labels nothing.
+            Whom it refuses, has of what is done without labels nothing, or what it does instead.
         """
         tried = {
             case.method: scores
@@ -461,7 +477,10 @@ class Levels:
         if not tried:
             return {}
         nothing = self.scores[Case("nothing", tested=tested)]
+        careful = tried.pop(FEW, nothing)
         plain = {"recording": nothing, "labels": tried.get("head")}.get(level)
+        if level == "recording" and guard is not None and guard.certainty:
+            plain = careful
         if guard is not None and plain is not None:
             whole = self.seen.get(WHOLE, {})
             refused = {who for who, (own, *_) in whole.items() if not own.passes(guard)}

@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from autotransfer.adaptation.fitted import Person
-from autotransfer.adaptation.registry import AUTO, NONE
+from autotransfer.adaptation.registry import AUTO, FEW, NONE
 from autotransfer.adaptation.statistics import PRIOR
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.info import Recording, SignalInfo, warn_far
@@ -207,6 +207,14 @@ class SignalModel(SignalEstimator):
         person = Person.of(trials, codes, rest)
         personal = self._for_person(person, method, as_count(prior, "prior", least=0))
         methods = [one.provenance_["adapted"]["method"] for one in personal.members]
+        if method == AUTO and FEW in methods:
+            warnings.warn(
+                "These trials seem to be of few of the classes: predictions were made certain, and "
+                "no statistics were taken (method 'certainty'). Give trials of all classes, or "
+                "labels, for more.",
+                AdaptationWarning,
+                stacklevel=2,
+            )
         if NONE in methods:
             level = "recording" if y is None else "labels"
             never = [one for one in self.members if getattr(one.policy, level) == NONE]

@@ -59,7 +59,10 @@ _REFERENCE = {
     "seconds": _TIME,
 }
 _CASE = {"level": str, "amount": (int, None), "method": str, "tested": str}
-_SEEN = {"spread": slice(-1, 2), "shares": slice(-1, 2), "gain": slice(-1, 1)}
+_SEEN = {
+    **{"spread": slice(-1, 2), "shares": slice(-1, 2), "gain": slice(-1, 1)},
+    "otherwise": (slice(-1, 1), None, ...),
+}
 _LEVELS = {
     "cases": [_CASE | {"subjects": {str: _SHARE}}],
     "guard": {str: {str: [_SEEN, ...]}},
