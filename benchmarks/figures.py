@@ -155,6 +155,13 @@ TABLES = {
         "people give. The share of recordings that were adapted to, and what adapting changed.",
         ("data", "cut to", "people", "adapted to", "difference"),
     ),
+    "level_trainings": (
+        "Trained on each person's own statistics: the scale of every channel (person), batch norms "
+        "by person (person_norm), alignment (euclidean, riemannian), or what is best for all other "
+        "people; paired over people with the usual training at the same level. One seed.",
+        ("data", "level", "amount", "tested", "trained", "people", "mean", "lower quartile",
+         "difference", "95 % interval", "p"),
+    ),
     "across": (
         "Another armband: trained on everybody of one Myo data set, tested on the people of "
         "another on five common gestures, with the turn of the ring and without it.",
@@ -245,6 +252,7 @@ PARTS = {
     "replay": ("replay", "summary", ""),
     "levels": ("levels", "short", ""),
     "level_guard": ("levels", "guard", ""),
+    "level_trainings": ("levels", "trainings", ""),
 }
 """Tables that are part of a file: the file, its entry, and the column that marks their rows."""
 
@@ -252,7 +260,7 @@ EVIDENCE = (
     *("baseline", "evidence", "candidates", "own_batches", "rules", "gains"),
     *("gap", "skew", "draws", "digest", "importances", "curves", "replay", "null_runs"),
 )
-ADAPTING = ("levels", "level_guard", "across", "adaptation")
+ADAPTING = ("levels", "level_guard", "level_trainings", "across", "adaptation")
 AUGMENTING = ("augmentations",)
 HANDS_OFF = ("hands_off",)
 PAGES = {

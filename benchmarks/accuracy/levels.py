@@ -4,9 +4,10 @@ On nine data sets the network that a run begins with (`recipe_space`'s default r
 without a group of people, who are then new: with nothing, a recording, a stream, or labels
 (`autotransfer.search.levels`). At each level and amount the method is chosen by the scores of all
 other people, who also give the bounds of the guard, as at the end of a run. The guard is judged on
-recordings cut to half of the classes and to one. Three seeds, whose scores are averaged;
-differences are paired over people. Finished trainings are kept in --keep FILE: the same command
-goes on.
+recordings cut to half of the classes and to one. Beside it, of one seed, networks trained on each
+person's own statistics, which is what a run tries for people of whom there will be a recording.
+Three seeds, whose scores are averaged; differences are paired over people. Finished trainings are
+kept in --keep FILE: the same command goes on.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from autotransfer.search.levels import (
     HALF,
     LABELS,
     LATER,
+    N_LABELS,
     ONE,
     RECORDING,
     SAME,
@@ -62,6 +64,16 @@ FEW_PEOPLE, GROUPS = 20, 5
 
 TUNING = "statistics+tuning"
 
+DEFAULT = "default"
+RECIPES: dict[str, dict[str, Any]] = {
+    DEFAULT: {},
+    "person": {"normalise": "person"},
+    "person_norm": {"encoder_options": {"person_norm": True}},
+    "euclidean": {"normalise": "euclidean"},
+    "riemannian": {"normalise": "riemannian"},
+}
+"""What differs from the recipe that a run begins with."""
+
 
 @dataclass(frozen=True)
 class Job(pool.Job):
@@ -74,6 +86,8 @@ class Job(pool.Job):
     """Fewer, for a try."""
     quick: bool = False
     """Whether only the quickest methods are tried."""
+    recipe: str = DEFAULT
+    """A name in `RECIPES`."""
 
 
 @functools.cache
@@ -91,13 +105,18 @@ def groups(data: at.SubjectDataset) -> list[Fold]:
     return [Fold(f.subject, f.train, f.validation[:0], f.validation) for f in folds]
 
 
-def cases(ring: bool, quick: bool = False) -> list[Case]:
-    """List all levels, amounts and methods."""
+def cases(ring: bool, quick: bool = False, default: bool = True) -> list[Case]:
+    """List all levels, amounts and methods; of a recipe that is not the default, the main ones."""
     if quick:
         nothing = [Case("nothing", tested=tested) for tested in (LATER, SAME)]
         whole = [Case("recording", None, "statistics", tested) for tested in (LATER, SAME)]
         return [*nothing, *whole, Case("recording", 4, "statistics"), Case("labels", 1, "head")]
     turned = [f"ring+{way}" for way in RECORDING if ring]
+    if not default:
+        ways = [*RECORDING, FEW, *turned]
+        nothing = [Case("nothing", tested=tested) for tested in (LATER, SAME)]
+        whole = [Case("recording", None, way, tested) for way in ways for tested in (LATER, SAME)]
+        return [*nothing, *whole, Case("labels", N_LABELS, "statistics+head")]
     return [
         Case("nothing"),
         Case("nothing", tested=SAME),
@@ -110,11 +129,15 @@ def cases(ring: bool, quick: bool = False) -> list[Case]:
     ]
 
 
-def trained(problem: Problem, fold: Fold, seed: int, n_steps: int | None) -> at.CensoredClassifier:
-    """Train the network that a run begins with."""
+def trained(
+    problem: Problem, fold: Fold, seed: int, n_steps: int | None, recipe: str = DEFAULT
+) -> at.CensoredClassifier:
+    """Train the network that a run begins with, or another by a name in `RECIPES`."""
     base = at.CensoredClassifier(validation=None, device="cpu", verbose=False, random_state=seed)
-    recipe = recipe_space(problem, base.options).default
-    options = recipe.applied({"encoder_options": None})
+    options = recipe_space(problem, base.options).default.applied({"encoder_options": None})
+    own = RECIPES[recipe]
+    encoder = {**(options["encoder_options"] or {}), **own.get("encoder_options", {})}
+    options |= own | {"encoder_options": encoder}
     options |= {} if n_steps is None else {"n_steps": n_steps}
     base.set_params(**options)
     return base.fit_fold(problem, fold, seed)
@@ -127,13 +150,14 @@ def run(job: Job) -> dict[str, Any]:
     data = opened(job.dataset)
     problem = Problem.of(data)
     fold = groups(data)[job.group]
-    clf = trained(problem, fold, job.seed, job.n_steps)
+    clf = trained(problem, fold, job.seed, job.n_steps, job.recipe)
     people = people_held_out(problem, fold.test, clf, job.seed)
-    found = score_cases(people, cases(is_ring(data.info.channels), job.quick))
+    ring, default = is_ring(data.info.channels), job.recipe == DEFAULT
+    found = score_cases(people, cases(ring, job.quick, default))
     # Learned as in a run, by statistics; judged by what is done.
     guard = seen_of(people, job.seed)
     judged: dict[str, dict[str, list[list[float]]]] = {}
-    for who, known in people.items():
+    for who, known in people.items() if default else ():
         way = "statistics" if job.quick else RECORDING[0]
         for cut, seen in known.seen(way, job.seed, most=2, tried=0 if job.quick else 2).items():
             judged.setdefault(cut, {})[who] = [[one.gain, one.otherwise or 0.0] for one in seen]
@@ -197,6 +221,40 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
         if best:
             made.append(row(name, Case(level, amount, "", tested), CHOSEN, best, nothing[tested]))
     return made
+
+
+def recipe_rows(name: str, by_recipe: Mapping[str, Levels]) -> list[dict[str, Any]]:
+    """Compare networks trained on each person's own statistics with the usual one."""
+    made = []
+    for level, amount, tested in (
+        ("nothing", None, LATER),
+        ("recording", None, LATER),
+        ("recording", None, SAME),
+        ("labels", N_LABELS, LATER),
+    ):
+
+        def at_level(levels: Levels, case: Case) -> Scores:
+            if case.level == "nothing":
+                return levels.scores[case]
+            return levels.chosen(case.level, case.amount, case.tested)
+
+        case = Case(level, amount, "", tested)
+        scores = {recipe: at_level(levels, case) for recipe, levels in by_recipe.items()}
+        if not all(scores.values()):
+            continue
+        best = {who: _of_others(scores, who) for who in scores[DEFAULT]}
+        for recipe, mine in (scores | {CHOSEN: best}).items():
+            made.append({"trained": recipe} | row(name, case, recipe, mine, scores[DEFAULT]))
+    return [{k: v for k, v in one.items() if k not in ("method", "nothing")} for one in made]
+
+
+def _of_others(scores: Mapping[str, Scores], who: str) -> float:
+    """Score of somebody by the recipe that is best for all others in the mean."""
+    means = {
+        recipe: np.mean([score for other, score in mine.items() if other != who])
+        for recipe, mine in scores.items()
+    }
+    return scores[max(means, key=lambda recipe: means[recipe])][who]
 
 
 def guard_rows(name: str, pairs: Iterable[tuple[Levels, Any]]) -> list[dict[str, Any]]:
@@ -289,29 +347,43 @@ def describe(job: Job, result: dict[str, Any]) -> str:
     levels = Levels.of([result], 1)
     wanted = [Case("nothing", tested=SAME), Case("recording", None, "statistics", SAME)]
     means = [np.mean(list(levels.scores[case].values())) for case in wanted]
-    return f"{job.dataset} group {job.group} seed {job.seed}: {means[0]:.3f} -> {means[1]:.3f}"
+    where = f"{job.dataset} {job.recipe} group {job.group} seed {job.seed}"
+    return f"{where}: {means[0]:.3f} -> {means[1]:.3f}"
 
 
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(SETS), nargs="*", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--recipe", choices=list(RECIPES), nargs="*", default=list(RECIPES))
     parser.add_argument("--steps", type=int, help="fewer, for a try")
     pool.add_options(parser)
-    args = arguments(parser, dataset=["ssvep"], seeds=1, steps=2)
+    args = arguments(parser, dataset=["ssvep"], seeds=1, steps=2, recipe=["person"])
+    recipes = [DEFAULT, *(one for one in args.recipe if one != DEFAULT)]
+    # The first seed of all before the others, so that there is something of every set early.
     todo = [
-        Job(name, group, seed, args.steps, args.smoke)
+        Job(name, group, seed, args.steps, args.smoke, recipe)
         for seed in range(args.seeds)
+        for recipe in (recipes if seed == 0 else recipes[:1])
         for name in args.dataset
         for group in range(len(groups(opened(name))))
     ]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
-    rows, guards = [], []
+    rows, guards, trainings = [], [], []
     for name in args.dataset:
-        mine = {job: result for job, result in results.items() if job.dataset == name}
+        of_set = {job: result for job, result in results.items() if job.dataset == name}
+        mine = {job: result for job, result in of_set.items() if job.recipe == DEFAULT}
         levels = by_seed(mine)
+        by_recipe = {
+            recipe: by_seed(
+                {job: one for job, one in of_set.items() if (job.recipe, job.seed) == (recipe, 0)}
+            )[0]
+            for recipe in recipes
+        }
+        trainings += recipe_rows(name, by_recipe)
         rows += rows_of(name, list(levels.values()))
         guards += guard_rows(name, ((levels[job.seed], one["judged"]) for job, one in mine.items()))
+    report.show("Trained on each person's own statistics, one seed", trainings)
     report.show("Recordings of few classes: those adapted to, and what adapt changes", guards)
     report.finish(
         args,
@@ -319,6 +391,7 @@ def main() -> None:
         rows,
         goals(rows, guards),
         guard=guards,
+        trainings=trainings,
         short=[r for r in rows if r["method"] == CHOSEN or r["level"] == "stream"],
     )
 

@@ -73,7 +73,7 @@ def recipe_space(
     ]
     if options.encoder == "eegnet" and own:
         person_norm = _values("person_norm", (False, True))
-        found.append(Dimension("norm by person", person_norm, 0.01, (1.0, 1.1)))
+        found.append(Dimension("norm by person", person_norm, 0.01, (1.0, 1.3)))
     if options.encoder == "eegnet":
         found += [
             _kernels(problem, options, emg),
