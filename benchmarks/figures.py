@@ -232,6 +232,11 @@ TABLES = {
     ),
     "engine": ("40 trials of about 2 s on 2 workers, by engine.", None),
     "ledger_scale": ("A ledger of many trials.", None),
+    "preparing": (
+        "What EEGNet prepares of all trials once in a training, which workers of a search could "
+        "share, beside the whole training: CPU seconds of one thread.",
+        None,
+    ),
     "single_trial": ("Predicting one trial.", None),
     "import_time": ("Importing.", None),
     "worker_start": ("Starting a worker of the local engine, CPU seconds.", None),
