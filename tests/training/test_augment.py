@@ -13,10 +13,11 @@ import torch
 from scipy import signal
 
 from autotransfer import CensoredClassifier, __version__, make_subjects
+from autotransfer.encoder import EEGNet
 from autotransfer.errors import SettingError
 from autotransfer.training import AUGMENTATIONS, Augmentation
 from autotransfer.training import augment as module
-from autotransfer.training.augment import lookup_augmentations
+from autotransfer.training.augment import keeps_statistics, lookup_augmentations, still_right
 
 PAGE = Path(__file__).parents[2] / "docs" / "augmenting.md"
 SFREQ = 200.0
@@ -100,6 +101,23 @@ def test_the_amplitude_of_a_person_stays_in_the_stated_range(name):
             mine = subject == person
             ratio = float(out[mine].abs().mean() / x[mine].abs().mean())
             assert low - 1e-9 <= ratio <= high + 1e-9, person
+
+
+@each
+@pytest.mark.parametrize("flat", [False, True])
+def test_prepared_statistics_are_put_right_or_computed_anew(name, flat):
+    x, *rest = batch()
+    x[:, 3] *= 0.0 if flat else 1.0
+    out, how = apply(name, (x, *rest)), AUGMENTATIONS[name]
+    prepare = EEGNet(8, 200, kernel_length=25).prepare
+    before, anew = prepare(x), prepare(out).sum(0)
+    if keeps_statistics([how]):
+        kept = before.clone()
+        found = still_right(before, x, out, how, prepare).sum(0)
+        torch.testing.assert_close(found, anew, rtol=1e-9, atol=1e-6)
+        assert torch.equal(before, kept)
+    else:
+        assert not torch.allclose(before.sum(0), anew, rtol=1e-3)
 
 
 @each

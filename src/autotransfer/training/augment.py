@@ -8,7 +8,7 @@ table of laws (tests/training/test_augment.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -220,21 +220,57 @@ class Augmentation:
         What it does, in a line.
     amplitude : (float, float)
         Factors between which it keeps the mean absolute amplitude of a person's trials.
+    changes : {"all", "order", "zeros"}
+        What it does to channels: anything; they change places; some are set to zero. It decides
+        what becomes of statistics that the encoder has prepared (`still_right`).
     """
 
     function: Callable[[Tensor, Tensor, Tensor, Generator, float | None], Tensor]
     words: str
     amplitude: tuple[float, float]
+    changes: str = "all"
 
 
 AUGMENTATIONS = {
-    "mask": Augmentation(mask, "channels set to zero, one in ten", (0.8, 1.0)),
-    "ring": Augmentation(ring, "electrodes of an armband turned by one place", (1.0, 1.0)),
+    "mask": Augmentation(mask, "channels set to zero, one in ten", (0.8, 1.0), "zeros"),
+    "ring": Augmentation(ring, "electrodes of an armband turned by one place", (1.0, 1.0), "order"),
     "shift": Augmentation(shift, "shift in time by up to 5 % of the trial", (0.95, 1.05)),
     "noise": Augmentation(noise, "noise of one source in a band of one octave", (1.0, 1.1)),
     "mix": Augmentation(mix, "mixture with a trial of another person, same class", (0.95, 1.0)),
 }
 """Augmentations by name."""
+
+
+def keeps_statistics(augmentations: Sequence[Augmentation]) -> bool:
+    """Whether statistics that an encoder prepared can be put right after all of them."""
+    return all(one.changes != "all" for one in augmentations)
+
+
+def still_right(
+    stats: Tensor, x: Tensor, changed: Tensor, how: Augmentation, prepare: Callable[..., Tensor]
+) -> Tensor:
+    """Put statistics of a batch right, of which an encoder looks at the sum only.
+
+    They add up over channels. So a new order changes nothing, and of channels that are zero now
+    those are taken away that they had: of one in ten, a tenth of what all of them would take.
+
+    Parameters
+    ----------
+    stats : Tensor of shape (B, S)
+        What `prepare` gave of `x`.
+    x, changed : Tensor of shape (B, C, T)
+        Signals before and after an augmentation.
+    how : Augmentation
+        Which one.
+    prepare : callable
+        The encoder's, of signals (B, C, T).
+    """
+    if how.changes == "zeros":
+        gone = changed.abs().amax(-1) == 0
+        if gone.any():
+            stats = stats.clone()
+            stats[0] -= prepare(x[gone][None])[0]
+    return stats
 
 
 def lookup_augmentations(names: str | None) -> list[Augmentation]:

@@ -37,7 +37,7 @@ class Feed:
         so that a run repeats bit for bit elsewhere.
     statistics : bool
         Whether the encoder prepares statistics. Those of signals that are changed before they
-        reach it (augmentations) would be wrong.
+        reach it would be wrong; see `autotransfer.training.augment.keeps_statistics`.
     subject : array of shape (n_all,), optional
         The person of each trial, for normalisers that go by person.
 

@@ -20,6 +20,7 @@ from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.encoder.wrap import LatentOf, latent_source
 from autotransfer.errors import LabelError, join_some
+from autotransfer.training.augment import keeps_statistics, lookup_augmentations
 from autotransfer.training.feed import Feed
 from autotransfer.training.log import TrainingLog
 from autotransfer.training.loop import LoopOptions, Progress, class_weights, train
@@ -82,7 +83,7 @@ def fit_fold(
         penalty = _penalty(options, network, problem, fold)
     normaliser = Normaliser(options.normalise).fit(X, fold.train, fold.subject)
     used = np.union1d(fold.train, fold.validation)
-    plain = options.augment is None
+    plain = keeps_statistics(lookup_augmentations(options.augment))
     feed = Feed(
         X,
         used,

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.search.options import run_options_of
-from autotransfer.training import AUGMENTATIONS
 
 ARMBAND = [f"EMG{number}" for number in range(1, 9)]
 
@@ -27,27 +27,18 @@ def offered(channels, **options):
     return ([value["augment"] for value in found[0].values] if found else None), space
 
 
-@pytest.mark.parametrize(
-    ("channels", "ring"),
-    [
-        (ARMBAND, True),
-        ([f"emg {number}" for number in range(1, 9)], True),
-        (ARMBAND[::-1], False),  # the order is that of the ring
-        ([*ARMBAND[:7], "EMG10"], False),
-        (["Fz", "Cz", "Pz", "Oz", "C3", "C4", "P3", "P4"], False),
-        (None, False),
-    ],
-)
-def test_electrodes_are_turned_where_names_tell_a_ring(channels, ring):
-    values, space = offered(channels)
-    assert values[0] is None
-    assert set(values[1:]) == {name for name in AUGMENTATIONS if ring or name != "ring"}
+@pytest.mark.parametrize("encoder", ["eegnet", torch.nn.Flatten()])
+@pytest.mark.parametrize("channels", [ARMBAND, None])
+def test_channels_are_masked_unless_people_gain_by_something_else(channels, encoder):
+    values, space = offered(channels, classifier=at.CensoredClassifier(encoder=encoder))
+    assert values == ["mask", None, "mask+mix"]
     assert json.loads(json.dumps(space.to_json())) == space.to_json()
     default = space.default
-    assert "augment" not in str(default)
-    for recipe in space.neighbours(default, "augmentation"):
-        assert space.cost(recipe) > space.cost(default)
-        assert "augment=" in str(recipe)
+    assert "augment=mask" in str(default)
+    none, both = space.neighbours(default, "augmentation")
+    assert space.cost(none) < space.cost(default) < space.cost(both)
+    assert "augment" not in str(none)
+    assert "augment=mask+mix" in str(both)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from autotransfer.data.info import eeg_channels, emg_channels, is_ring
+from autotransfer.data.info import eeg_channels, emg_channels
 from autotransfer.data.problem import Problem
 from autotransfer.search.settings.recipe import Dimension, RecipeSpace
-from autotransfer.training.augment import AUGMENTATIONS
 from autotransfer.training.options import TrainingOptions
 
 STEPS, STEPS_EMG = (1000, 400, 2000), (2000, 800, 4000)
@@ -18,8 +17,9 @@ STEPS, STEPS_EMG = (1000, 400, 2000), (2000, 800, 4000)
 
 # What a dimension is expected to gain is the most that one of its values gained on people held out
 # in benchmarks/results/baseline.json (SSVEP, ERP, EMG), the mean of the three sets and rounded:
-# kernel 0.008, filters 0.009, dropout 0.001. What was not measured there (batches, steps,
-# augmentations), and normalisation, where the first guess may be far off, stand by judgement.
+# kernel 0.008, filters 0.009, dropout 0.001. What was not measured there (batches, steps), and
+# normalisation, where the first guess may be far off, stand by judgement. Augmentations have a
+# benchmark of their own, from three seeds.
 # Fewer steps (ERP +0.019, EMG -0.018) are cheap to try, and make all that follows cheaper. That,
 # and what is said of EMG's batches below, was tried once by hand: no benchmark has these figures.
 
@@ -69,7 +69,7 @@ def recipe_space(
         _batches(problem, emg),
         Dimension("fewer steps", _values("n_steps", (usual, fewer)), 0.005, (1.0, 0.4)),
         Dimension("steps", _values("n_steps", (usual, more)), 0.01, (1.0, 2.0)),
-        _augmentations(problem.X.shape[1], is_ring(channels), options.encoder == "eegnet"),
+        _augmentations(problem.X.shape[1], options.encoder == "eegnet"),
     ]
     if options.encoder == "eegnet" and own:
         person_norm = _values("person_norm", (False, True))
@@ -112,14 +112,19 @@ def _batches(problem: Problem, emg: bool) -> Dimension:
     return Dimension("batches", values, 0.01, costs)
 
 
-def _augmentations(n_channels: int, ring: bool, prepares: bool) -> Dimension:
-    """None, or one that suits; electrodes are turned only where they are known to be a ring."""
-    names = [name for name in AUGMENTATIONS if ring or name != "ring"]
-    # Statistics that EEGNet prepares once do not hold for signals that change: a step takes 1.3 to
-    # 1.4 times as long with 8 channels, 2.3 to 2.9 times with 61.
-    cost = 1.2 + n_channels / 40 if prepares else 1.1
-    values = _values("augment", (None, *names))
-    return Dimension("augmentation", values, 0.004, (1.0, *[cost] * len(names)))
+def _augmentations(n_channels: int, prepares: bool) -> Dimension:
+    """Masking of channels, none, or masking and mixtures of people.
+
+    Masking gained on all three data sets of ``benchmarks/accuracy/augmentations.py`` (0.021 in the
+    mean) and mixtures on one. The others gained nowhere, turning the ring cost 0.05 where all bands
+    sit alike, and they are not searched.
+    """
+    # Statistics that EEGNet prepares once are put right where channels are masked, and computed
+    # anew after mixtures: a step takes 1.13 and 1.27 times as long with 8 channels, 1.33 and 2.4
+    # times with 61.
+    masking, both = (1.1 + n_channels / 260, 1.15 + n_channels / 50) if prepares else (1.05, 1.1)
+    values = _values("augment", ("mask", None, "mask+mix"))
+    return Dimension("augmentation", values, 0.006, (1.0, 1 / masking, both / masking))
 
 
 def _filters(emg: bool) -> Dimension:
