@@ -213,8 +213,8 @@ SETTINGS = [
     row("encoder option value", e.SettingError, "F1; at least 1; 0", fit, encoder_options={"F1": 0}),
     row("encoder options a list", e.SettingError, "encoder_options; dict; ['F1']", fit, encoder_options=["F1"]),
     row("encoder maker", e.SettingError, "must return a torch nn.Module; list", fit, encoder=lambda c, t: [c, t], encoder_options=None),
-    row("normalise unknown", e.SettingError, "'zscore'; channel, trial, train, none", fit, normalise="zscore"),
-    row("normalise a list", e.SettingError, "['channel']; channel, trial, train, none", fit, normalise=["channel"]),
+    row("normalise unknown", e.SettingError, "'zscore'; channel, trial, train, person", fit, normalise="zscore"),
+    row("normalise a list", e.SettingError, "['channel']; channel, trial, train, person", fit, normalise=["channel"]),
     *(row(f"{name} {value!r}", e.SettingError, f"{name}; at least 1; {value!r}", fit, **{name: value})
       for name in ("max_epochs", "patience", "checkpoint_every", "subjects_per_batch", "trials_per_subject")
       for value in (0, True, 2.5)),
@@ -244,7 +244,7 @@ SETTINGS = [
     row("batches beyond", e.ShapeError, "99; 24", batches, trials=[99]),
     row("batches size", e.SettingError, "subjects_per_batch; at least 1; 0", batches, Y, S, 0),
     row("batches seed", e.SettingError, "seed; -1", batches, seed=-1),
-    row("normaliser unknown", e.SettingError, "'z'; channel, trial, train, none", Normaliser, "z"),
+    row("normaliser unknown", e.SettingError, "'z'; channel, trial, train, person", Normaliser, "z"),
     row("normaliser unfitted", e.SettingError, "train; call fit", lambda: Normaliser("train").transform(X)),
     row("normaliser NaN", e.NonFiniteDataError, "NaN; trials 9; channels 1", lambda: Normaliser("train").fit(changed(X, (9, 1), np.nan))),
     row("normaliser channels", e.ChannelMismatchError, "1 channels; fitted on 2", lambda: Normaliser("train").fit(X).transform(X[:, :1])),

@@ -57,7 +57,7 @@ FAILED = {
         "Write '5m' for minutes or '5s",
     ),
     "time limit without a unit": ("run study.npz --dry-run --time-limit 90", "Write '90m' for"),
-    "normalise": ("run study.npz --normalise zscore", "channel, trial, train, none"),
+    "normalise": ("run study.npz --normalise zscore", "channel, trial, train, person"),
     "encoder": ("run study.npz --encoder egnet", "Did you mean 'eegnet'?"),
     "folds": ("run study.npz --n-folds 9", "9"),
     "another run": ("run study.npz --out other", "made with other data or options"),

@@ -152,7 +152,7 @@ class Lessons:
     >>> whole = {"ann": [Seen(0.5, 0.4, 0.1)], "bob": [Seen(0.7, 0.5, 0.05)]}
     >>> one = {"ann": [Seen(0.3, 0.1, -0.4)], "bob": [Seen(0.45, 0.2, -0.2)]}
     >>> Lessons({"all": whole, "one": one}).guard()
-    Guard(spread=0.25, shares=0.4)
+    Guard(spread=0.25, shares=0.4, certainty=False)
     """
 
     def __init__(

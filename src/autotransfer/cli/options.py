@@ -31,7 +31,10 @@ _STORAGE = (
     "Ledger of the run: postgresql://... (password: PGPASSWORD or ~/.pgpass); a file in the run's "
     "folder by default."
 )
-_NORMALISE = "Scale of the signals: channel (EEG), trial (EMG), train or none."
+_NORMALISE = (
+    "Scale of the signals: channel (EEG), trial (EMG), train, none; or by each person's own "
+    "statistics: person, euclidean, riemannian."
+)
 _AUGMENT = (
     "Change training trials: mask, ring (electrodes around an arm), shift, noise, mix; several as "
     "mask+shift."
