@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.data.trials import Array
 
-STRENGTH = 1.0
+STRENGTH, FIRM = 1.0, 30.0
+"""Trials' worth that the trained head is believed: as a rule, and where that is too little."""
 
 
 def head(fitted: Fitted, person: Person, *, strength: float = STRENGTH) -> Fitted:
@@ -47,6 +48,19 @@ def head(fitted: Fitted, person: Person, *, strength: float = STRENGTH) -> Fitte
         copy.head.weight.copy_(torch.from_numpy(new_weight))
         copy.head.bias.copy_(torch.from_numpy(new_bias))
     return fitted.with_network(copy)
+
+
+def firm(fitted: Fitted, person: Person) -> Fitted:
+    """Do the same with a prior of `FIRM`: where a few trials tell less than all of training.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Trained; not changed.
+    person : Person
+        With labelled trials.
+    """
+    return head(fitted, person, strength=FIRM)
 
 
 def refit(

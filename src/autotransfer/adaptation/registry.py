@@ -8,7 +8,7 @@ from typing import Any
 
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.guard import BOUNDS, Guard
-from autotransfer.adaptation.head import head
+from autotransfer.adaptation.head import firm, head
 from autotransfer.adaptation.information import LEAST_TRIALS, certainty, information
 from autotransfer.adaptation.ring import ring
 from autotransfer.adaptation.statistics import PRIOR, adaptable, statistics
@@ -68,6 +68,7 @@ ADAPTATIONS = {
         ring, "recording", "electrodes of an armband turned to where they tell most", prior=True
     ),
     "head": Adaptation(head, "labels", "the last layer refitted, near the trained one"),
+    "firm": Adaptation(firm, "labels", "the last layer refitted, much nearer to the trained one"),
     "tuning": Adaptation(tuning, "labels", "the whole network trained for a few more steps"),
 }
 """Methods of adaptation by name; several in a row are written "statistics+information"."""

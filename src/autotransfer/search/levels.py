@@ -46,7 +46,7 @@ RECORDING = ("statistics+information", "statistics")
 TEACHING, TRIED = 4, 2
 """People of a group with whom certainty is tried, and with how many recordings of a kind."""
 
-WITH_LABELS = ("statistics+head", "statistics+information+head", "head")
+WITH_LABELS = ("statistics+head", "statistics+information+head", "statistics+firm", "head")
 """Ways among which people held out choose, the one that is taken without them first."""
 
 Scores = dict[str, float]
