@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,8 @@ def gains(tables: Sequence[Table]) -> Figure:
 def anytime(rows: Sequence[dict[str, Any]]) -> Figure:
     """Draw what a budget buys: accuracy on new people against minutes, a panel for each set."""
     quiet = [row for row in rows if len(row["case"].split()) == 2]
-    names = list(dict.fromkeys(row["case"].split()[0] for row in quiet))
+    counts = Counter(row["case"].split()[0] for row in quiet)
+    names = [name for name, n in counts.items() if n > 1]  # of the others there is no curve
     made = Figure((WIDE, 3), layout="constrained")
     axes = made.subplots(1, len(names), squeeze=False)[0]
     for ax, name in zip(axes, names, strict=True):

@@ -3,7 +3,8 @@
 Each case is a run of its own, `AutoTransfer(budget, n_jobs=2).fit(data)`, in a folder of its own;
 the figure is the nested score that the run itself tells first: each person by the answer that was
 given without that person. "busy" has two other processes beside it that compute all the time. The
-runs with 2 to 60 minutes are the anytime curve. Finished cases are kept in --keep FILE: the same
+runs with 2 to 60 minutes are the anytime curve; those with 30 are one command on every data set.
+Finished cases are kept in --keep FILE: the same
 command goes on with the others, and a killed run goes on where it was.
 """
 
@@ -25,7 +26,13 @@ from autotransfer.search.settings.recipe import Dimension, RecipeSpace
 from autotransfer.search.settings.space import Space
 from autotransfer.search.status import OF_TRIALS, open_run
 from benchmarks.common import pool, report
-from benchmarks.common.recordings import RECORDINGS, arguments, temporary_folder
+from benchmarks.common.recordings import (
+    RECORDINGS,
+    SETS,
+    arguments,
+    load_set,
+    temporary_folder,
+)
 
 BUDGETS = ("2m", "5m", "10m", "20m")
 CASES = [
@@ -33,8 +40,8 @@ CASES = [
     ("ssvep", "60m", False),
     ("erp", "60m", False),
     ("ssvep", "10m", True),
-    ("emg", "30m", False),
     ("emg", "90m", False),
+    *((name, "30m", False) for name in SETS),
 ]
 """Data set, budget, and whether two other processes are busy."""
 
@@ -79,7 +86,7 @@ def beside(n: int) -> Iterator[None]:
 def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[str, Any]:
     """Make a run, or go on with it, and take the figures that it tells."""
     name, budget, busy = case
-    data = RECORDINGS[name].load()
+    data = load_set(name)
     started = folder.exists()
     start = time.monotonic()
     with beside(2 if busy else 0):

@@ -12,7 +12,6 @@ kept in --keep FILE: the same command goes on.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,19 +45,8 @@ from autotransfer.search.levels import (
 )
 from autotransfer.search.settings.recipe_space import recipe_space
 from benchmarks.common import pool, report
-from benchmarks.common.recordings import RECORDINGS, arguments, data_folder
+from benchmarks.common.recordings import SETS, arguments, load_set
 
-SETS = {
-    "emg": "myo_emg",
-    "ssvep": "ssvep_exoskeleton",
-    "erp": "uci_eeg_objects",
-    "ciil": "ciil_emg",
-    "3dc": "threedc_emg",
-    "myodisco": "myodisco_emg",
-    "ecg": "mitbih_ecg",
-    "arithmetic": "eegmat_eeg",
-    "stress": "sam40_eeg",
-}
 FEW_PEOPLE, GROUPS = 20, 5
 """Up to so many people are in four groups, more in five."""
 
@@ -88,14 +76,6 @@ class Job(pool.Job):
     """Whether only the quickest methods are tried."""
     recipe: str = DEFAULT
     """A name in `RECIPES`."""
-
-
-@functools.cache
-def opened(name: str) -> at.SubjectDataset:
-    """Open a data set."""
-    if name in RECORDINGS:
-        return RECORDINGS[name].load()
-    return at.load(data_folder() / SETS[name] / f"{SETS[name]}.npz")
 
 
 def groups(data: at.SubjectDataset) -> list[Fold]:
@@ -147,7 +127,7 @@ def run(job: Job) -> dict[str, Any]:
     """Train without a group of people, and score each of them in every case."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", AutoTransferWarning)
-    data = opened(job.dataset)
+    data = load_set(job.dataset)
     problem = Problem.of(data)
     fold = groups(data)[job.group]
     clf = trained(problem, fold, job.seed, job.n_steps, job.recipe)
@@ -366,7 +346,7 @@ def main() -> None:
         for seed in range(args.seeds)
         for recipe in (recipes if seed == 0 else recipes[:1])
         for name in args.dataset
-        for group in range(len(groups(opened(name))))
+        for group in range(len(groups(load_set(name))))
     ]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows, guards, trainings = [], [], []

@@ -76,6 +76,28 @@ RECORDINGS = {
 }
 
 
+FURTHER = {
+    "ciil": "ciil_emg",
+    "3dc": "threedc_emg",
+    "myodisco": "myodisco_emg",
+    "ecg": "mitbih_ecg",
+    "arithmetic": "eegmat_eeg",
+    "stress": "sam40_eeg",
+}
+"""Data sets beside `RECORDINGS`, as they are: name -> folder."""
+
+SETS = (*RECORDINGS, *FURTHER)
+"""All nine."""
+
+
+@functools.cache
+def load_set(name: str) -> at.SubjectDataset:
+    """Open one of the nine data sets."""
+    if name in RECORDINGS:
+        return RECORDINGS[name].load()
+    return at.load(data_folder() / FURTHER[name] / f"{FURTHER[name]}.npz")
+
+
 OF_THE_ENCODER = ("kernel_seconds", "F1", "drop_prob")
 
 
