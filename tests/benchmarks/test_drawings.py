@@ -61,13 +61,15 @@ def test_curves_show_every_measure_in_every_mode():
 def test_budgets_stand_in_their_order_and_busy_machines_apart():
     rows = [
         {"case": case, "nested": 0.1 * i, "first answer": 0.0, "classical": 0.0}
-        for i, case in enumerate(("erp 60m", "erp 2m", "ssvep 1h30m", "erp 10m busy"))
+        for i, case in enumerate(
+            ("erp 60m", "erp 2m", "ssvep 1h30m", "erp 10m busy", "ssvep 10m", "ecg 30m")
+        )
     ]
     erp, ssvep = anytime(rows).axes
     assert (erp.get_title(), ssvep.get_title()) == ("erp", "ssvep")
     assert erp.lines[0].get_xdata().tolist() == [2, 60]
     assert erp.lines[0].get_ydata().tolist() == [0.1, 0.0]
-    assert ssvep.lines[0].get_xdata().tolist() == [90]
+    assert ssvep.lines[0].get_xdata().tolist() == [10, 90]
 
 
 def test_known_and_new_people():
