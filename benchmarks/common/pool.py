@@ -80,12 +80,13 @@ def executor(workers: int) -> Executor:
     if workers == 0:
         return ThreadPoolExecutor(1)
     context = get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_with_parent)
+    return ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_leave_with, initargs=(os.getpid(),)
+    )
 
 
-def _leave_with_parent() -> None:
+def _leave_with(parent: int) -> None:
     """End this worker when its driver is gone; a pool's orphans would go on for hours."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
