@@ -147,8 +147,8 @@ TABLES = {
         "those that were adapted to, 'same' the very same. The method is chosen by all other "
         "people, under a guard that they give. Balanced accuracy, mean over seeds, paired over "
         "people with level nothing on the same trials.",
-        ("data", "level", "amount", "tested", "people", "nothing", "mean", "lower quartile",
-         "difference", "95 % interval", "p"),
+        ("data", "seeds", "level", "amount", "tested", "people", "nothing", "mean",
+         "lower quartile", "difference", "95 % interval", "p"),
     ),
     "level_guard": (
         "The guard: recordings cut to half of the classes or to one, under bounds that all other "

@@ -200,7 +200,7 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
         best = mean_over(one.chosen(level, amount, tested) for one in levels)
         if best:
             made.append(row(name, Case(level, amount, "", tested), CHOSEN, best, nothing[tested]))
-    return made
+    return [one | {"seeds": len(levels)} for one in made]
 
 
 def recipe_rows(name: str, by_recipe: Mapping[str, Levels]) -> list[dict[str, Any]]:
