@@ -194,8 +194,9 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
     scores = {case: mean_over(one.scores.get(case, {}) for one in levels) for case in todo}
     nothing = {tested: scores[Case("nothing", tested=tested)] for tested in (LATER, SAME)}
     made = [row(name, case, case.method, scores[case], nothing[case.tested]) for case in todo]
-    for level, amount, tested in dict.fromkeys(
-        (c.level, c.amount, c.tested) for c in todo if c.method
+    asked = dict.fromkeys((c.level, c.amount, c.tested) for c in todo if c.method)
+    for level, amount, tested in sorted(
+        asked, key=lambda one: (one[0] == "labels", one[2] != LATER, one[1] or np.inf)
     ):
         best = mean_over(one.chosen(level, amount, tested) for one in levels)
         if best:
@@ -205,7 +206,9 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
 
 def recipe_rows(name: str, by_recipe: Mapping[str, Levels]) -> list[dict[str, Any]]:
     """Compare networks trained on each person's own statistics with the usual one."""
-    made = []
+    made: list[dict[str, Any]] = []
+    if len(by_recipe) < 2:
+        return made
     for level, amount, tested in (
         ("nothing", None, LATER),
         ("recording", None, LATER),
