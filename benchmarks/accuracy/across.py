@@ -103,7 +103,7 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
         best = mean_over(one.chosen(level, amount, tested) for one in levels)
         if best:
             made.append(row(name, Case(level, amount, "", tested), CHOSEN, best, nothing[tested]))
-    return made
+    return [one | {"seeds": len(levels)} for one in made]
 
 
 GOALS = {"myo_emg -> ciil_emg": 0.70, "myo_emg -> myodisco_emg": 0.75}

@@ -4,8 +4,8 @@ Each case is a run of its own, `AutoTransfer(budget, n_jobs=2).fit(data)`, in a 
 the figure is the nested score that the run itself tells first: each person by the answer that was
 given without that person. "busy" has two other processes beside it that compute all the time. The
 runs with 2 to 60 minutes are the anytime curve; those with 30 are one command on every data set.
-Finished cases are kept in --keep FILE: the same
-command goes on with the others, and a killed run goes on where it was.
+Finished cases are kept in --keep FILE: the same command goes on with the others, and a killed run
+goes on where it was.
 """
 
 from __future__ import annotations

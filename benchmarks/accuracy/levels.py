@@ -87,25 +87,21 @@ def groups(data: at.SubjectDataset) -> list[Fold]:
 
 def cases(ring: bool, quick: bool = False, default: bool = True) -> list[Case]:
     """List all levels, amounts and methods; of a recipe that is not the default, the main ones."""
+    nothing = [Case("nothing"), Case("nothing", tested=SAME)]
+    ways = [*RECORDING, FEW, *(f"ring+{way}" for way in RECORDING if ring)]
+    ways = ["statistics"] if quick else ways
+    whole = [Case("recording", None, way, tested) for tested in (LATER, SAME) for way in ways]
     if quick:
-        nothing = [Case("nothing", tested=tested) for tested in (LATER, SAME)]
-        whole = [Case("recording", None, "statistics", tested) for tested in (LATER, SAME)]
         return [*nothing, *whole, Case("recording", 4, "statistics"), Case("labels", 1, "head")]
-    turned = [f"ring+{way}" for way in RECORDING if ring]
     if not default:
-        ways = [*RECORDING, FEW, *turned]
-        nothing = [Case("nothing", tested=tested) for tested in (LATER, SAME)]
-        whole = [Case("recording", None, way, tested) for way in ways for tested in (LATER, SAME)]
         return [*nothing, *whole, Case("labels", N_LABELS, "statistics+head")]
     return [
-        Case("nothing"),
-        Case("nothing", tested=SAME),
+        *nothing,
         *(Case("recording", n, way) for way in RECORDING for n in AMOUNTS),
-        *(Case("recording", None, way, LATER) for way in (*RECORDING, FEW, *turned)),
-        *(Case("recording", None, way, SAME) for way in (*RECORDING, FEW, *turned)),
+        *whole,
         Case("stream"),
         *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
-        Case("labels", 5, TUNING),
+        Case("labels", N_LABELS, TUNING),
     ]
 
 

@@ -17,7 +17,11 @@ from autotransfer.encoder import EEGNet
 from autotransfer.errors import SettingError
 from autotransfer.training import AUGMENTATIONS, Augmentation
 from autotransfer.training import augment as module
-from autotransfer.training.augment import keeps_statistics, lookup_augmentations, still_right
+from autotransfer.training.augment import (
+    corrected_statistics,
+    keeps_statistics,
+    lookup_augmentations,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "augmenting.md"
 SFREQ = 200.0
@@ -113,7 +117,7 @@ def test_prepared_statistics_are_put_right_or_computed_anew(name, flat):
     before, anew = prepare(x), prepare(out).sum(0)
     if keeps_statistics([how]):
         kept = before.clone()
-        found = still_right(before, x, out, how, prepare).sum(0)
+        found = corrected_statistics(before, x, out, how, prepare).sum(0)
         torch.testing.assert_close(found, anew, rtol=1e-9, atol=1e-6)
         assert torch.equal(before, kept)
     else:

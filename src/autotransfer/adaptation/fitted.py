@@ -9,14 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from autotransfer.data.align import MOST
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import Array, Float32, Index, TrialArray, evenly
 from autotransfer.data.validate import require_finite
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
-
-MOST = 512
-"""Trials that are looked at, evenly over all: more tell little, and all are in memory."""
 
 
 @dataclass(frozen=True)

@@ -196,8 +196,8 @@ class Lessons:
         Guard
             Of equally good ones that with the lowest bounds: who needs adaptation most has the
             least variety. With certainty for those that do not pass, where that is better. One that
-            lets nothing pass, where nobody gains. Without any recording,
-            the bounds that were chosen by hand.
+            lets nothing pass, where nobody gains. Without any recording, the bounds that were
+            chosen by hand.
         """
         best, guard = (0.0, 0.0), None
         for certainty in (False, True):

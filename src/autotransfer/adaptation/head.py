@@ -50,19 +50,6 @@ def head(fitted: Fitted, person: Person, *, strength: float = STRENGTH) -> Fitte
     return fitted.with_network(copy)
 
 
-def firm(fitted: Fitted, person: Person) -> Fitted:
-    """Do the same with a prior of `FIRM`: where a few trials tell less than all of training.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        Trained; not changed.
-    person : Person
-        With labelled trials.
-    """
-    return head(fitted, person, strength=FIRM)
-
-
 def refit(
     z: Array, codes: Array, weight: Array, bias: Array, strength: float
 ) -> tuple[Array, Array]:

@@ -18,7 +18,8 @@ LEAST_TRIALS = 32
 """Trials below which it is not worth its risk: too few to tell how often each class comes."""
 
 LITTLE = 0.3
-"""Weight of the spread where trials are of few classes: predictions need not be varied then."""
+"""Weight of the spread where trials are of few classes: predictions need not be varied then. No
+statistics should be taken before, for those of one class are not those of the person."""
 
 
 def information(
@@ -82,20 +83,3 @@ def information(
     optimiser.zero_grad()
     network.head.requires_grad_(True)
     return fitted.with_network(network)
-
-
-def certainty(fitted: Fitted, person: Person) -> Fitted:
-    """Do the same where trials seem to be of few classes: certain predictions, not varied ones.
-
-    The spread over classes has a weight of `LITTLE`, and no statistics should be taken before:
-    those of one class are not those of the person. What it teaches holds for the classes that
-    there are.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        Trained; not changed.
-    person : Person
-        All trials are used, and no label.
-    """
-    return information(fitted, person, diversity=LITTLE)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.guard import BOUNDS, Guard
-from autotransfer.adaptation.head import firm, head
-from autotransfer.adaptation.information import LEAST_TRIALS, certainty, information
+from autotransfer.adaptation.head import FIRM, head
+from autotransfer.adaptation.information import LEAST_TRIALS, LITTLE, information
 from autotransfer.adaptation.ring import ring
 from autotransfer.adaptation.statistics import PRIOR, adaptable, statistics
 from autotransfer.adaptation.tuning import tuning
@@ -62,13 +63,19 @@ ADAPTATIONS = {
         information, "recording", "a few steps that make predictions certain and varied"
     ),
     FEW: Adaptation(
-        certainty, "recording", "a few steps that make predictions certain: for few classes"
+        partial(information, diversity=LITTLE),
+        "recording",
+        "a few steps that make predictions certain: for few classes",
     ),
     "ring": Adaptation(
         ring, "recording", "electrodes of an armband turned to where they tell most", prior=True
     ),
     "head": Adaptation(head, "labels", "the last layer refitted, near the trained one"),
-    "firm": Adaptation(firm, "labels", "the last layer refitted, much nearer to the trained one"),
+    "firm": Adaptation(
+        partial(head, strength=FIRM),
+        "labels",
+        "the last layer refitted, much nearer to the trained one",
+    ),
     "tuning": Adaptation(tuning, "labels", "the whole network trained for a few more steps"),
 }
 """Methods of adaptation by name; several in a row are written "statistics+information"."""

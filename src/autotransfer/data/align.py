@@ -27,7 +27,7 @@ SHRINKAGE = 0.01
 """Share of the mean variance in a covariance: channels that depend on others stay invertible."""
 
 MOST = 512
-"""Trials of a person that are looked at, evenly over all: more tell little."""
+"""Trials of a person that are looked at, evenly: more tell little, and all are in memory."""
 
 
 def covariances(X: npt.NDArray[Any]) -> Float64:

@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from autotransfer.data import align
+from autotransfer.data.align import Float64
 from autotransfer.data.trials import Float32, Index, TrialArray
 from autotransfer.data.validate import as_trial_numbers, as_trials, require_finite, require_real
 from autotransfer.errors import ChannelMismatchError, SettingError, ShapeError, join_some
-
-Float64 = npt.NDArray[np.float64]
 
 NORMALISERS: dict[str, str] = {
     "channel": "z-score of every channel of every trial (for EEG; as in the paper)",
@@ -138,8 +137,7 @@ class Normaliser:
                 signals = signals.take(as_trial_numbers(trials, len(signals)))
             self.mean, self.std = moments(signals)
             if not np.isfinite(self.std).all():
-                for start, block in signals.chunks(FIT_CHUNK_BYTES):
-                    require_finite(block, start)
+                _require_all_finite(signals)
         return self
 
     def _fit_people(self, X: TrialArray, trials: Index, subject: npt.NDArray[Any] | None) -> None:
@@ -147,11 +145,11 @@ class Normaliser:
             raise SettingError(
                 f"The normaliser {self.kind!r} goes by the person of each trial: hand over subject."
             )
-        own = {}
-        for person in np.unique(subject[trials]).tolist():
-            mine = X.take(trials[subject[trials] == person])
-            require_finite(mine[:], 0)
-            own[person] = align.covariance_of(self.kind, mine)
+        _require_all_finite(X.take(trials))
+        own = {
+            person: align.covariance_of(self.kind, X.take(trials[subject[trials] == person]))
+            for person in np.unique(subject[trials]).tolist()
+        }
         self._people = {person: align.whitening(matrix) for person, matrix in own.items()}
         self._set(align.mean_of(self.kind, list(own.values())))
 
@@ -341,6 +339,12 @@ def moments(X: TrialArray) -> tuple[Float64, Float64]:
         squares += np.einsum("nct,nct->c", x, x) + delta**2 * (count * n / total)
         count = total
     return mean, np.sqrt(squares / max(count, 1))
+
+
+def _require_all_finite(X: TrialArray) -> None:
+    """Raise an error that names trials with values that are not finite, in blocks."""
+    for start, block in X.chunks(FIT_CHUNK_BYTES):
+        require_finite(block, start)
 
 
 def _as_covariance(given: Any) -> Float64:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from autotransfer.data.trials import Array
-from autotransfer.encoder.norm_pool import NormEluPool, Own
+from autotransfer.encoder.norm_pool import BatchNormEluPool, NormEluPool
 from autotransfer.encoder.temporal import TemporalConv
 
 
@@ -205,7 +205,7 @@ class FusedStep(torch.autograd.Function):
         torch.mm(torch.from_numpy(w), by_channel, out=tensor["v"])
         plan.conv1.forward(conv["v"], filters, conv["u1"])
         work = (array["u1"], array["q1"], array["e1"])
-        own_1 = Own(plan.norm1, people)
+        own_1 = BatchNormEluPool(plan.norm1, people)
         mean_1, var_1 = own_1.forward(work, gain, weight_1, bias_1)
         plan.norm1.pool(tensor["e1"].view(plan.f * b, -1), tensor["h1"])
         array["h1"] -= 1
@@ -216,7 +216,7 @@ class FusedStep(torch.autograd.Function):
         plan.conv2.forward(conv["h1"], depthwise, conv["d"])
         torch.mm(torch.from_numpy(pointwise), tensor["d"], out=tensor["u2"])
         work = (array["u2"], array["q2"], array["e2"])
-        own_2 = Own(plan.norm2, people)
+        own_2 = BatchNormEluPool(plan.norm2, people)
         mean_2, var_2 = own_2.forward(work, np.ones_like(weight_2), weight_2, bias_2)
         plan.norm2.pool(tensor["e2"].view(plan.f2 * b, -1), tensor["h2"])
         array["h2"] -= 1

@@ -129,7 +129,7 @@ class NormEluPool:
         return cube * self.eps, gain * inv * g_dot, g_sum
 
 
-class Own:
+class BatchNormEluPool:
     """`NormEluPool` of one batch: by the statistics of all trials, or of each person's.
 
     Parameters

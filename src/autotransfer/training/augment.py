@@ -222,7 +222,7 @@ class Augmentation:
         Factors between which it keeps the mean absolute amplitude of a person's trials.
     changes : {"all", "order", "zeros"}
         What it does to channels: anything; they change places; some are set to zero. It decides
-        what becomes of statistics that the encoder has prepared (`still_right`).
+        what becomes of statistics that the encoder has prepared (`corrected_statistics`).
     """
 
     function: Callable[[Tensor, Tensor, Tensor, Generator, float | None], Tensor]
@@ -246,7 +246,7 @@ def keeps_statistics(augmentations: Sequence[Augmentation]) -> bool:
     return all(one.changes != "all" for one in augmentations)
 
 
-def still_right(
+def corrected_statistics(
     stats: Tensor, x: Tensor, changed: Tensor, how: Augmentation, prepare: Callable[..., Tensor]
 ) -> Tensor:
     """Put statistics of a batch right, of which an encoder looks at the sum only.

@@ -22,7 +22,7 @@ from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
 from autotransfer.encoder.network import Network
 from autotransfer.errors import NonFiniteLossError, join_some
-from autotransfer.training.augment import lookup_augmentations, still_right
+from autotransfer.training.augment import corrected_statistics, lookup_augmentations
 from autotransfer.training.checkpoint import (
     by_prefix,
     load_optimiser,
@@ -269,14 +269,14 @@ class _Run:
         losses = torch.empty(self.batches.n_batches, device=self.device)
         for i, trials in enumerate(self.batches.epoch(number)):
             x, stats = self.feed.batch(trials)
-            codes = self.y[torch.from_numpy(trials)]
-            people = self.subject[torch.from_numpy(trials)]
+            rows = torch.from_numpy(trials)
+            codes, people = self.y[rows], self.subject[rows]
             for augmentation in self.augmentations:
                 before = x
                 x = augmentation.function(x, codes, people, self.draws, self.options.sfreq)
                 if stats is not None:
                     prepare = self.network.encoder.prepare
-                    stats = still_right(stats, before, x, augmentation, prepare)  # type: ignore[arg-type]
+                    stats = corrected_statistics(stats, before, x, augmentation, prepare)  # type: ignore[arg-type]
             y = codes.to(self.device, non_blocking=True)
             z, logits = self.network(x, stats, people)
             loss = task_loss(logits, y, self.weights)
