@@ -48,7 +48,7 @@ from benchmarks.common import pool, report
 from benchmarks.common.recordings import SETS, arguments, load_set
 
 FEW_PEOPLE, GROUPS = 20, 5
-"""Up to so many people are in four groups, more in five."""
+"""Of up to so many people each is held out alone, of more in five groups."""
 
 TUNING = "statistics+tuning"
 
@@ -68,6 +68,7 @@ class Job(pool.Job):
     """One training, and all levels of the people it was not trained on."""
 
     dataset: str
+    groups: int
     group: int
     seed: int
     n_steps: int | None = None
@@ -78,10 +79,15 @@ class Job(pool.Job):
     """A name in `RECIPES`."""
 
 
-def groups(data: at.SubjectDataset) -> list[Fold]:
+def n_groups(data: at.SubjectDataset) -> int:
+    """Number of groups of people, each of which is held out once."""
+    people = len(data.subject_ids)
+    return people if people <= FEW_PEOPLE else GROUPS
+
+
+def groups(data: at.SubjectDataset, n: int) -> list[Fold]:
     """Hold out each group of people once: they test, all others train."""
-    n = 4 if len(data.subject_ids) <= FEW_PEOPLE else GROUPS
-    folds = at.SubjectFolds(min(n, len(data.subject_ids))).held_out(data.subject)
+    folds = at.SubjectFolds(n).held_out(data.subject)
     return [Fold(f.subject, f.train, f.validation[:0], f.validation) for f in folds]
 
 
@@ -125,7 +131,7 @@ def run(job: Job) -> dict[str, Any]:
     warnings.simplefilter("ignore", AutoTransferWarning)
     data = load_set(job.dataset)
     problem = Problem.of(data)
-    fold = groups(data)[job.group]
+    fold = groups(data, job.groups)[job.group]
     clf = trained(problem, fold, job.seed, job.n_steps, job.recipe)
     people = people_held_out(problem, fold.test, clf, job.seed)
     ring, default = is_ring(data.info.channels), job.recipe == DEFAULT
@@ -340,12 +346,13 @@ def main() -> None:
     args = arguments(parser, dataset=["ssvep"], seeds=1, steps=2, recipe=["person"])
     recipes = [DEFAULT, *(one for one in args.recipe if one != DEFAULT)]
     # The first seed of all before the others, so that there is something of every set early.
+    parts = {name: 2 if args.smoke else n_groups(load_set(name)) for name in args.dataset}
     todo = [
-        Job(name, group, seed, args.steps, args.smoke, recipe)
+        Job(name, parts[name], group, seed, args.steps, args.smoke, recipe)
         for seed in range(args.seeds)
         for recipe in (recipes if seed == 0 else recipes[:1])
         for name in args.dataset
-        for group in range(len(groups(load_set(name))))
+        for group in range(parts[name])
     ]
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows, guards, trainings = [], [], []
