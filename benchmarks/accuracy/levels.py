@@ -80,7 +80,7 @@ class Job(pool.Job):
 
 
 def n_groups(data: at.SubjectDataset) -> int:
-    """Number of groups of people, each of which is held out once."""
+    """Count the groups of people, each of which is held out once."""
     people = len(data.subject_ids)
     return people if people <= FEW_PEOPLE else GROUPS
 
@@ -346,7 +346,7 @@ def main() -> None:
     args = arguments(parser, dataset=["ssvep"], seeds=1, steps=2, recipe=["person"])
     recipes = [DEFAULT, *(one for one in args.recipe if one != DEFAULT)]
     # The first seed of all before the others, so that there is something of every set early.
-    parts = {name: 2 if args.smoke else n_groups(load_set(name)) for name in args.dataset}
+    parts = {name: 3 if args.smoke else n_groups(load_set(name)) for name in args.dataset}
     todo = [
         Job(name, parts[name], group, seed, args.steps, args.smoke, recipe)
         for seed in range(args.seeds)
