@@ -369,7 +369,8 @@ def main() -> None:
         trainings += recipe_rows(name, by_recipe)
         rows += rows_of(name, list(levels.values()))
         guards += guard_rows(name, ((levels[job.seed], one["judged"]) for job, one in mine.items()))
-    report.show("Trained on each person's own statistics, one seed", trainings)
+    if trainings:
+        report.show("Trained on each person's own statistics, one seed", trainings)
     report.show("Recordings of few classes: those adapted to, and what adapt changes", guards)
     report.finish(
         args,

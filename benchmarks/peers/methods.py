@@ -140,6 +140,13 @@ def skada(known: Known, new: New, **setting: Any) -> Model:
     return fit(known, new, **setting)
 
 
+def braindecode(known: Known, new: New, **setting: Any) -> Model:
+    """Fit braindecode's EEGNet in skorch."""
+    from benchmarks.peers.braindecode_net import fit  # only these methods need braindecode
+
+    return fit(known, new, **setting)
+
+
 C = of("C", 1.0, 0.1, 10.0)
 AFTER = of("normalise", "none", "as chosen")
 
@@ -157,6 +164,11 @@ METHODS: dict[str, Method] = {
     "euclidean-alignment": Method(euclidean, AFTER, uses=UNLABELLED),
     "batch-norm": Method(batch_norm, uses=UNLABELLED),
     "own-scale": Method(own_scale, uses=UNLABELLED),
+    "braindecode": Method(partial(braindecode, split="trials"), package="braindecode"),
+    "braindecode-people": Method(partial(braindecode, split="people"), package="braindecode"),
+    "braindecode-aligned": Method(
+        partial(braindecode, aligned=True), uses=UNLABELLED, package="braindecode"
+    ),
 }
 for _name, _regs in {
     "DeepCoral": (1.0, 0.1, 10.0),

@@ -21,7 +21,7 @@ OPTIONS = {
     "normalise": "train",
     "encoder_options": {"kernel_length": 16},
 }
-NEEDED = {"riemann": "pyriemann", "skada": "skada.deep"}
+NEEDED = {"riemann": "pyriemann", "skada": "skada.deep", "braindecode": "braindecode"}
 
 
 def package(name):
@@ -30,7 +30,9 @@ def package(name):
 
 def need(name):
     """Skip a method whose package is not installed, unless it must be."""
-    if package(name) and not os.environ.get("AUTOTRANSFER_NEED_PEERS"):
+    # braindecode has an environment of its own: see tests/exchange/run.sh.
+    who = "BRAINDECODE" if package(name) == "braindecode" else "PEERS"
+    if package(name) and not os.environ.get(f"AUTOTRANSFER_NEED_{who}"):
         pytest.importorskip(package(name))
 
 
@@ -66,15 +68,16 @@ def replaced():
 def fitted(name, data):
     """Fit a method at its default."""
     need(name)
-    setting = json.dumps(METHODS[name].settings[0])
+    setting = dict(METHODS[name].settings[0])
+    if package(name) == "braindecode":
+        setting["max_epochs"] = 60
     # Each kind of covariances once: the name of the data set says which.
     kind = {"riemann": "erp", "riemann-recentred": "ssvep"}.get(name, "emg")
-    job = peer_work.Job(kind, name, setting, 1, 0, json.dumps(OPTIONS))
+    job = peer_work.Job(kind, name, json.dumps(setting), 1, 0, json.dumps(OPTIONS))
+    module = {"skada.deep": "skada_deep", "braindecode": "braindecode_net"}.get(package(name))
     with pytest.MonkeyPatch.context() as patch:
-        if name.startswith("skada"):
-            patch.setattr(
-                "benchmarks.peers.skada_deep.BATCH", 16
-            )  # several steps an epoch with so few trials
+        if module:  # several steps an epoch with so few trials
+            patch.setattr(f"benchmarks.peers.{module}.BATCH", 16)
         return peer_work.fit(job, data, FOLD)
 
 

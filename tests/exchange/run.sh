@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Show that our EEGNet and braindecode's exchange weights, and run the example with braindecode's
-# models, in an environment made for it.
+# Show that our EEGNet and braindecode's exchange weights, that braindecode as a competitor learns
+# nothing of the new person, and run the example with braindecode's models, in an environment made
+# for it.
 #
 #   bash tests/exchange/run.sh            in a temporary folder, removed afterwards
 #   bash tests/exchange/run.sh FOLDER     in FOLDER, kept and used again the next time
@@ -44,4 +45,6 @@ find "$site/torchaudio" -name '*.so' -delete
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 cd "$root"
 "$python" -m pytest -v -rs --strict-markers -p no:cacheprovider "$here"
+AUTOTRANSFER_NEED_BRAINDECODE=1 "$python" -m pytest -q -rs --strict-markers -p no:cacheprovider \
+  -k braindecode "$root/tests/benchmarks/test_peers_leakage.py"
 MPLBACKEND=Agg "$python" "$root/examples/plot_braindecode.py"

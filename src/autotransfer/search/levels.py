@@ -148,6 +148,27 @@ def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
     return np.flatnonzero(~second), np.flatnonzero(second)
 
 
+def few_labels(codes: Index, some: Index, n_labels: int) -> tuple[Index, Index]:
+    """Take so many trials of each class, or as many as there are; and the rest.
+
+    Parameters
+    ----------
+    codes : array of int of shape (n_trials,)
+        Class numbers of all trials.
+    some : array of int
+        Numbers of the trials to take from, in this order.
+    n_labels : int
+        Trials of each class.
+
+    Returns
+    -------
+    few, rest : arrays of int
+        Numbers of trials.
+    """
+    few = np.concatenate([some[codes[some] == code][:n_labels] for code in np.unique(codes)])
+    return few, some[~np.isin(some, few)]
+
+
 def mean_recall(true: Index, predicted: Index) -> float:
     """Balanced accuracy over the classes that there are: scikit-learn warns if there is but one.
 
@@ -242,16 +263,10 @@ class Known:
     def _by_half(self, some: Index, n_labels: int) -> SignalModel:
         if not n_labels:
             return self.model.adapt(self.X.take(some))
-        few, rest = self._labels(some, n_labels)
+        few, rest = few_labels(self.codes, some, n_labels)
         labels = self.model.classes_[self.codes[few]]
         unlabelled = self.X.take(rest) if len(rest) else None
         return self.model.adapt(self.X.take(few), labels, unlabelled=unlabelled)
-
-    def _labels(self, some: Index, n_labels: int) -> tuple[Index, Index]:
-        """Take so many trials of each class, or as many as there are; and the rest."""
-        classes = np.unique(self.codes)
-        few = np.concatenate([some[self.codes[some] == code][:n_labels] for code in classes])
-        return few, some[~np.isin(some, few)]
 
     def _adapted(self, case: Case) -> SignalModel | None:
         if case.level == "nothing":
@@ -278,7 +293,7 @@ class Known:
 
     def _labelled(self, case: Case) -> SignalModel | None:
         assert case.amount is not None
-        few, _ = self._labels(self.first, case.amount)
+        few, _ = few_labels(self.codes, self.first, case.amount)
         if len(few) < case.amount * len(np.unique(self.codes)):
             return None
         if _too_few(case, len(self.first)):

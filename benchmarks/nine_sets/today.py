@@ -1,0 +1,275 @@
+"""What a user would do today, on nine data sets: braindecode, pyRiemann, alignment, skada.
+
+People are held out as in ``accuracy/levels.py``: each alone where there are up to 20, otherwise in
+five groups. Every competitor is as its own documentation shows it, with one seed and nothing
+searched. With five labels of each class of the new person: braindecode's network trained on with
+all its weights, and a classical pipeline of those labels alone, on the same labelled and the same
+later trials as in ``accuracy/levels.py``. Trainings that would take longer than --minutes for all
+groups of a set end earlier, with the best weights so far. Beside them stand what is on record of
+AutoTransfer: the run of one command (``accuracy/hands_off.py``) and the network that such a run
+begins with, on the same groups. Finished trainings are kept in --keep FILE: the same command goes
+on. braindecode and skada are needed for theirs, and are left out by name where they are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pyriemann.estimation import Covariances
+from pyriemann.tangentspace import TangentSpace
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import autotransfer as at
+from autotransfer.data.problem import Problem
+from autotransfer.data.splits import Fold
+from autotransfer.report.statistics import paired
+from autotransfer.search.levels import LATER, N_LABELS, SAME, few_labels, halves, mean_recall
+from autotransfer.search.settings.recipe_space import recipe_space
+from benchmarks.accuracy.levels import DEFAULT, groups, n_groups
+from benchmarks.common import pool, report
+from benchmarks.common.recordings import SETS, arguments, load_set
+from benchmarks.peers.known import Array, Known, Model
+from benchmarks.peers.methods import METHODS, NOTHING
+
+TODAY = (
+    "riemann",
+    "braindecode",
+    "braindecode-people",
+    "braindecode-aligned",
+    "skada-deepcoral",
+)
+"""Names in `METHODS`."""
+
+VALIDATED = ("braindecode-people", "skada-deepcoral")
+"""Those that keep a fifth of the training people aside for early stopping."""
+
+WITH_LABELS = "braindecode"
+"""The one that is trained on with labels."""
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Job(pool.Job):
+    """One training, scored on the people it was not trained on."""
+
+    dataset: str
+    method: str
+    groups: int
+    group: int
+    seconds: float
+    max_epochs: int | None = None
+    """Fewer, for a try."""
+
+
+def known_of(job: Job, data: at.SubjectDataset, fold: Fold, seed: int = 0) -> Known:
+    """Take what a method may learn from: nothing of the people who are held out."""
+    options: Mapping[str, Any] = {}
+    if job.method.startswith("skada"):
+        problem = Problem.of(data)
+        base = at.CensoredClassifier(validation=None, device="cpu", verbose=False)
+        options = recipe_space(problem, base.options).default.applied({"encoder_options": None})
+        if job.max_epochs is not None:
+            options = {**options, "n_steps": None, "max_epochs": job.max_epochs}
+    people = np.unique(data.subject[fold.train])
+    held = np.random.default_rng(seed).permutation(people)[: max(1, len(people) // 5)]
+    aside = np.isin(data.subject[fold.train], held) & (job.method in VALIDATED)
+    parts = fold.train[~aside], fold.train[aside]
+    return Known.of(job.dataset, data, Fold(fold.subject, *parts, fold.test), options, seed)
+
+
+def fit(job: Job, data: at.SubjectDataset, fold: Fold) -> Model:
+    """Fit the method of a job; of the people held out it is handed at most their signals."""
+    method = METHODS[job.method]
+    new = None
+    if method.needs_new:
+        new = [data.select(subjects=[who]).trials[:] for who in fold.subjects("test")]
+    setting: dict[str, Any] = dict(method.settings[0])
+    if method.package == "braindecode":
+        setting["seconds"] = job.seconds
+        if job.max_epochs is not None:
+            setting["max_epochs"] = job.max_epochs
+    return method.fit(known_of(job, data, fold), new, **setting)
+
+
+def own_model(X: Array, y: Array) -> Model:
+    """Fit covariances in tangent space and a logistic regression on a few labelled trials."""
+    scale = X.std()
+    matrices = Covariances("oas")
+    pipeline = make_pipeline(matrices, TangentSpace(), LogisticRegression(max_iter=2000))
+    pipeline.fit(np.asarray(X, np.float64) / scale, y)
+
+    def predict(X: Array) -> Array:
+        predicted: Array = pipeline.predict(np.asarray(X, np.float64) / scale)
+        return predicted
+
+    return predict
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Fit a job's method and score the people it was not trained on.
+
+    Returns
+    -------
+    dict
+        "same" and "later" (person -> balanced accuracy), of all trials and of those that the levels
+        call later; with labels also "tuned" and "own"; "seconds" of fitting and scoring, of the
+        processor.
+    """
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    data = load_set(job.dataset)
+    fold = groups(data, job.groups)[job.group]
+    start = time.process_time()
+    model = fit(job, data, fold)
+    seconds = time.process_time() - start
+    found: dict[str, Scores] = {SAME: {}, LATER: {}}
+    for person in fold.subjects("test"):
+        mine = np.flatnonzero(data.subject == person)
+        X, y, who = data.trials[mine], data.y[mine], str(person)
+        # Class numbers, and the same halves and labels as of the levels.
+        codes = np.searchsorted(data.labels, y)
+        unit = mine if data.recording is None else data.recording[mine]
+        first, later = halves(codes, unit)
+        first = np.random.default_rng(0).permutation(first)
+        predicted = model(X)
+        found[SAME][who] = mean_recall(y, predicted)
+        if not len(later):
+            continue
+        found[LATER][who] = mean_recall(y[later], predicted[later])
+        few, _ = few_labels(codes, first, N_LABELS)
+        if job.method != WITH_LABELS or len(few) < N_LABELS * len(np.unique(codes)):
+            continue
+        for name, personal in (
+            ("tuned", model.tuned(X[few], y[few], 0)),  # type: ignore[attr-defined]
+            ("own", own_model(X[few], y[few])),
+        ):
+            found.setdefault(name, {})[who] = mean_recall(y[later], personal(X[later]))
+    return {**found, "seconds": seconds}
+
+
+def on_record(dataset: str, groups: int) -> dict[str, dict[str, Scores]]:
+    """Read what is on record of AutoTransfer: name -> trials -> person -> score."""
+    found: dict[str, dict[str, Scores]] = {}
+    runs = RESULTS / "hands_off.jsonl"
+    for row in map(json.loads, runs.read_text().splitlines() if runs.exists() else ()):
+        if row["case"] == f"{dataset} 30m":
+            found["one command, 30 minutes"] = {SAME: row["people"]}
+    parts: dict[str, Scores] = {}
+    networks = RESULTS / "levels.jsonl"
+    for line in map(json.loads, networks.read_text().splitlines() if networks.exists() else ()):
+        job = json.loads(line["key"])
+        if (job["dataset"], job["recipe"], job["seed"]) != (dataset, DEFAULT, 0):
+            continue
+        for case in line["result"]["cases"] if job["groups"] == groups else ():
+            if case["level"] == "nothing":
+                parts.setdefault(case["tested"], {}).update(case["subjects"])
+            elif (case["level"], case["amount"]) == ("labels", N_LABELS):
+                parts.setdefault(f"labels, {case['method']}", {}).update(case["subjects"])
+    if parts:
+        found["its first network"] = parts
+    return found
+
+
+WORDS = {"tuned": "braindecode, tuned with labels", "own": "pyRiemann, of the labels alone"}
+
+
+def rows_of(dataset: str, results: Mapping[Job, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Make the rows of a data set."""
+    some = next(iter(results))
+    ours = on_record(dataset, some.groups)
+    best = next((one[SAME] for one in ours.values() if SAME in one), {})
+    made = []
+    for name, parts in ours.items():
+        made.append(row(dataset, name, NOTHING, parts[SAME], best, None))
+    for method in dict.fromkeys(job.method for job in results):
+        mine = [result for job, result in results.items() if job.method == method]
+        seconds = sum(result["seconds"] for result in mine)
+        scores = _together(mine, SAME)
+        made.append(row(dataset, method, METHODS[method].uses, scores, best, seconds))
+    labels = ours.get("its first network", {})
+    mine = [result for job, result in results.items() if job.method == WITH_LABELS]
+    best = labels.get("labels, statistics+head", {})
+    if best:
+        made.append(row(dataset, "statistics+head", "labels", best, best, None))
+    for name, words in WORDS.items() if mine else ():
+        if scores := _together(mine, name):
+            made.append(row(dataset, words, "labels", scores, best, None))
+    return made
+
+
+def _together(results: list[Mapping[str, Any]], name: str) -> Scores:
+    return {who: score for one in results for who, score in one.get(name, {}).items()}
+
+
+def row(
+    dataset: str, name: str, uses: str, scores: Scores, best: Scores, seconds: float | None
+) -> dict[str, Any]:
+    """Compare a method with ours, person by person."""
+    both = sorted(set(scores) & set(best))
+    change = paired({who: best[who] for who in both}, {who: scores[who] for who in both})
+    values = list(scores.values())
+    made = {
+        "data": dataset,
+        "method": name,
+        "of the new person": uses,
+        "people": len(values),
+        "mean": float(np.mean(values)),
+        "lower quartile": float(np.percentile(values, 25)),
+        "CPU min": np.nan if seconds is None else seconds / 60,
+        "ours is above by": np.nan,
+        "95 % interval": "",
+        "p": np.nan,
+    }
+    if change is not None and scores is not best:
+        made["ours is above by"] = change.difference.value
+        made["95 % interval"] = f"{change.difference.low:+.3f} to {change.difference.high:+.3f}"
+        made["p"] = change.p
+    return made
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--dataset", choices=list(SETS), nargs="*", default=list(SETS))
+    parser.add_argument("--method", choices=TODAY, nargs="*", default=list(TODAY))
+    parser.add_argument(
+        "--minutes", type=float, default=30.0, help="most for a method on a data set"
+    )
+    parser.add_argument("--epochs", type=int, help="fewer, for a try")
+    pool.add_options(parser)
+    args = arguments(parser, dataset=["ssvep"], epochs=1)
+    there = [name for name in args.method if METHODS[name].installed]
+    if left_out := [name for name in args.method if name not in there]:
+        print("Not installed, and left out:", ", ".join(left_out))
+    todo = []
+    for name in args.dataset:
+        n = 3 if args.smoke else n_groups(load_set(name))
+        limit = args.minutes * 60 / n
+        todo += [Job(name, one, n, i, limit, args.epochs) for one in there for i in range(n)]
+
+    def words(job: Job, result: Mapping[str, Any]) -> str:
+        mean = np.mean(list(result[SAME].values()))
+        return f"{job.dataset} {job.method} {job.group}: {mean:.3f}, {result['seconds']:.0f} s"
+
+    results = pool.run_all(run, todo, args.keep, args.workers, words)
+    rows = [
+        one
+        for name in args.dataset
+        for one in rows_of(name, {job: r for job, r in results.items() if job.dataset == name})
+    ]
+    report.finish(args, "What a user would do today, balanced accuracy of new people", rows, [])
+
+
+if __name__ == "__main__":
+    main()
