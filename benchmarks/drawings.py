@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +24,9 @@ from matplotlib.figure import Figure
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.theme import LIGHT, MARKERS, drawing, to_svg
 from autotransfer.search.budget import parse_budget
+from autotransfer.search.levels.cases import LATER
 from benchmarks.accuracy.evidence_tables import NOTHING, OURS, UNCENSORED, Table
+from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.accuracy.strength_tables import ESTIMATORS
 from benchmarks.common import report
 from benchmarks.common.recordings import RECORDINGS
@@ -207,6 +210,64 @@ def anytime(rows: Sequence[dict[str, Any]]) -> Figure:
     return made
 
 
+def levels(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw what is known of a new person, and what it is worth: a panel for each data set."""
+    shown = {
+        "nothing": ("nothing", "all"),
+        "recording": ("recording", "all"),
+        "1 label": ("labels", "1"),
+        "5 labels": ("labels", "5"),
+    }
+    found = {
+        (row["data"], row["level"], row["amount"]): row
+        for row in rows
+        if row["tested"] == LATER and row["method"] in ("", CHOSEN)
+    }
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    columns = min(3, len(names))
+    lines = math.ceil(len(names) / columns)
+    made = Figure((WIDE, 1.9 * lines + 0.7), layout="constrained")
+    axes = made.subplots(lines, columns, squeeze=False, sharex=True).flat
+    for ax, name in zip(axes, names, strict=False):
+        mine = {word: found.get((name, *case)) for word, case in shown.items()}
+        for figure, color, marker in (
+            ("mean", LIGHT.chosen, "o"),
+            ("lower quartile", LIGHT.placebo, "v"),
+        ):
+            heights = [np.nan if row is None else row[figure] for row in mine.values()]
+            ax.plot(list(mine), heights, color=color, marker=marker, label=f"{figure} of people")
+            for place, height in enumerate(heights):
+                if figure == "mean" and np.isfinite(height):
+                    words = f"{height:.2f}".lstrip("0")
+                    where = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
+                    ax.annotate(words, (place, height), (0, 5), **where)
+        ax.set_title(SHOWN.get(name, name))
+        ax.margins(0.12, 0.2)
+        low, high = ax.get_ylim()
+        more = max(0.0, 0.4 - (high - low)) / 2  # a panel of small changes looks like one
+        ax.set_ylim(low - more, high + more)
+    for ax in list(axes)[len(names) :]:
+        ax.set_axis_off()
+    made.supylabel("balanced accuracy of new people", fontsize="medium")
+    handles, labels = made.axes[0].get_legend_handles_labels()
+    made.legend(handles, labels, loc="outside upper center", ncols=2)
+    return made
+
+
+SHOWN = {
+    "ssvep": "EEG, flicker (3 classes)",
+    "erp": "EEG, pictures (3)",
+    "emg": "EMG, Myo armband (7)",
+    "ciil": "EMG, Myo, shifted (5)",
+    "3dc": "EMG, 3DC armband (11)",
+    "myodisco": "EMG, short gestures (10)",
+    "ecg": "ECG, kinds of beat (4)",
+    "arithmetic": "EEG, arithmetic (2)",
+    "stress": "EEG, kinds of task (4)",
+}
+"""Names of data sets in pictures, with the number of classes."""
+
+
 def _rows(text: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(text)["rows"]
     return found
@@ -230,6 +291,7 @@ DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
     "known_and_new": ("gap.json", lambda text: known_and_new(_rows(text))),
     "methods": ("evidence.json", lambda text: methods(_rows(text))),
     "hands_off": ("hands_off.json", lambda text: anytime(_rows(text))),
+    "levels": ("levels.json", lambda text: levels(_rows(text))),
     "gains": ("evidence.csv", lambda text: gains(_tables(text))),
 }
 """Figure -> file of results, and how it is drawn."""

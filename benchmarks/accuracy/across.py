@@ -23,7 +23,9 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import hold_out
 from autotransfer.errors import AutoTransferWarning
-from autotransfer.search.levels import LATER, SAME, Case, Levels, people_held_out, score_cases
+from autotransfer.search.levels.cases import LATER, SAME, Case
+from autotransfer.search.levels.person import people_held_out, score_cases
+from autotransfer.search.levels.worth import Levels
 from benchmarks.accuracy.levels import CHOSEN, mean_over, row, trained
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import data_folder

@@ -27,7 +27,7 @@ from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferWarning
 from autotransfer.report.statistics import paired
-from autotransfer.search.levels import (
+from autotransfer.search.levels.cases import (
     AMOUNTS,
     HALF,
     LABELS,
@@ -38,11 +38,9 @@ from autotransfer.search.levels import (
     SAME,
     WITH_LABELS,
     Case,
-    Levels,
-    people_held_out,
-    score_cases,
-    seen_of,
 )
+from autotransfer.search.levels.person import people_held_out, score_cases, seen_of
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.settings.recipe_space import recipe_space
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import SETS, arguments, load_set

@@ -32,7 +32,14 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.report.statistics import paired
-from autotransfer.search.levels import LATER, N_LABELS, SAME, few_labels, halves, mean_recall
+from autotransfer.search.levels.cases import (
+    LATER,
+    N_LABELS,
+    SAME,
+    cut_in_two,
+    few_labels,
+    mean_recall,
+)
 from autotransfer.search.settings.recipe_space import recipe_space
 from benchmarks.accuracy.levels import DEFAULT, groups, n_groups
 from benchmarks.common import pool, report
@@ -141,8 +148,7 @@ def run(job: Job) -> dict[str, Any]:
         # Class numbers, and the same halves and labels as of the levels.
         codes = np.searchsorted(data.labels, y)
         unit = mine if data.recording is None else data.recording[mine]
-        first, later = halves(codes, unit)
-        first = np.random.default_rng(0).permutation(first)
+        first, later = cut_in_two(codes, unit, 0)
         predicted = model(X)
         found[SAME][who] = mean_recall(y, predicted)
         if not len(later):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Sequence
@@ -258,7 +259,7 @@ class AutoTransfer(SignalEstimator):
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(starter)
-            keep = folder.keep_trial
+            keep = functools.partial(folder.keep_trial, networks=bool(self.levels))
             driver = Driver(ledger, start, shared.hash, show, stop, keep=keep)
             parts = (folder, ledger, start, show, driver)
             if options.recipes is None:

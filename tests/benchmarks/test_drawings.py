@@ -11,6 +11,7 @@ import pytest
 from autotransfer.report.theme import LIGHT, drawing, to_svg
 from benchmarks.accuracy import strengths
 from benchmarks.accuracy.evidence_tables import UNCENSORED, Table, compare
+from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.drawings import (
     DRAWINGS,
     RESULTS,
@@ -18,6 +19,7 @@ from benchmarks.drawings import (
     curves,
     gains,
     known_and_new,
+    levels,
     mark,
     methods,
 )
@@ -104,3 +106,21 @@ def test_methods_and_gains():
     assert "riemann *" in seen
     assert UNCENSORED in seen
     assert len(gains([table]).axes[0].lines) == 7
+
+
+def test_levels_show_every_set_and_leave_out_what_is_missing():
+    cases = (("nothing", "all", ""), ("recording", "all", CHOSEN), ("labels", "5", CHOSEN))
+    rows = [
+        {"data": name, "level": level, "amount": amount, "tested": tested, "method": method}
+        | {"mean": 0.5 + 0.1 * number + 0.3 * (tested == "same"), "lower quartile": 0.4}
+        for name in ("emg", "erp", "ssvep", "another")
+        for tested in ("later", "same")
+        for number, (level, amount, method) in enumerate(cases)
+    ]
+    made = levels(rows)
+    drawn = [ax for ax in made.axes if ax.lines]
+    assert len(drawn) == 4
+    heights = drawn[0].lines[0].get_ydata()
+    assert heights == pytest.approx([0.5, 0.6, np.nan, 0.7], nan_ok=True)
+    seen = words(made)
+    assert all(word in seen for word in ("another", "EMG, Myo armband", "5 labels", ".60"))

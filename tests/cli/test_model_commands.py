@@ -282,8 +282,8 @@ def test_inspect_probes_the_signals_and_tells_costs(study):
     probe = told["signal_leakage"]
     assert probe["chance"] == pytest.approx(1 / 5)
     assert probe["best"]["accuracy"]["value"] > probe["chance"]
-    everything, an_hour = told["costs"]
-    assert (everything["budget"], an_hour["budget"]) == (None, 3600)
+    *_, an_hour, everything = told["costs"]
+    assert [one["budget"] for one in told["costs"]] == [600, 1800, 3600, None]
     assert everything["trials"] >= an_hour["trials"] > 0
     assert an_hour["plan"]["seconds"] <= 3600
     assert everything["memory"] > 0
@@ -366,3 +366,22 @@ def test_predict_live_from_standard_input(study, fitted):
         assert done.exit_code == 1
         assert "Line 1" in done.stderr or "channels" in done.stderr, bad
     assert "--live" in call("predict", model, "-", code=2).stderr
+
+
+def test_people_and_classes_are_selected_by_name(tmp_path):
+    data = at.make_subjects(n_subjects=4, n_trials=24, n_classes=3, n_times=64, random_state=0)
+    people = dict(enumerate(["ann", "bob", "eve", "dan"]))
+    names = {"classes": ["fist", "open", "rest"], "subjects": people}
+    named = at.SubjectDataset(data.trials[:], data.y, data.subject, sfreq=data.sfreq, **names)
+    file = tmp_path / "named.npz"
+    write_npz(named, file)
+    options = ("--subjects", "ann, bob,3", "--only-classes", "fist,2")
+    told = json.loads(call("inspect", file, "--quick", "--json", *options).stdout)
+    expected = named.select(subjects=[0, 1, 3], labels=[0, 2])
+    assert told["trials"] == expected.n_trials
+    assert (told["subjects"], told["classes"]) == (3, 2)
+    fit = ("--max-epochs", 1, "--device", "cpu", "--json")
+    call("fit", file, "--model", tmp_path / "some.model", *options, *fit)
+    assert at.CensoredClassifier.load(tmp_path / "some.model").classes_.tolist() == [0, 2]
+    done = call("inspect", file, "--quick", "--only-classes", "fist,thumb", code=1)
+    assert "thumb" in done.stderr

@@ -11,17 +11,9 @@ from autotransfer.adaptation.guard import Seen
 from autotransfer.data.problem import Problem
 from autotransfer.data.trials import TrialArray
 from autotransfer.search.engines.base import Carried
-from autotransfer.search.levels import (
-    LATER,
-    SAME,
-    Case,
-    Known,
-    Levels,
-    best_way,
-    halves,
-    mean_recall,
-    standard_cases,
-)
+from autotransfer.search.levels.cases import LATER, SAME, Case, halves, mean_recall, standard_cases
+from autotransfer.search.levels.person import Known, seen_of
+from autotransfer.search.levels.worth import Levels, best_way
 from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial
@@ -217,11 +209,31 @@ def test_levels_are_those_of_the_trained_network_and_of_people_held_out():
     assert set(levels.answers()) == {"nothing", "recording", "stream", "labels"}
     assert {row["level"] for row in levels.rows()} == set(levels.answers())
     assert {case.tested for case in levels.scores} == {LATER, SAME}
+    assert not levels.not_tried()
 
 
-def test_without_time_there_is_no_level():
+def test_without_time_there_is_no_level_and_all_are_named():
     handle = Carried(Shared(Problem.of(DATA), SMALL, "x"))
-    assert score_levels(handle, TRIAL, seconds=0.0)["cases"] == []
+    found = score_levels(handle, TRIAL, seconds=0.0)
+    assert found["cases"] == []
+    levels = Levels.of([found], 1)
+    assert levels.left_out == tuple(standard_cases())
+    named = levels.not_tried()
+    assert len(set(named)) == len(named)
+    assert {"level recording", "level stream", "level labels with 10 of each class"} <= set(named)
+
+
+def test_an_amount_that_was_scored_in_another_way_is_not_named():
+    left_out = Case("recording", None, "statistics"), Case("recording", 4, "auto")
+    scores = {Case("recording", None, "statistics+information"): {"a": 1.0}}
+    assert Levels(scores, left_out=left_out).not_tried() == ["level recording with 4 trials"]
+
+
+def test_certainty_is_tried_while_there_is_time(clf):
+    people = {"a": Known.of(clf, TrialArray(X), CODES, UNIT)}
+    for seconds, tried in ((None, True), (0.0, False)):
+        found = seen_of(people, 0, seconds)
+        assert [found[cut]["a"][0]["otherwise"] is not None for cut in found] == [tried] * 2
 
 
 @pytest.mark.parametrize("level", ["recording", "stream", "labels"])

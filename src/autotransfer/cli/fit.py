@@ -34,6 +34,8 @@ def fit(
         Path, typer.Option(metavar="FOLDER", help="Model folder to write.", show_default=False)
     ],
     overwrite: opt.Overwrite = False,
+    subjects: opt.Subjects = None,
+    only_classes: opt.OnlyClasses = None,
     measure: Annotated[str | None, typer.Option(help=_MEASURE)] = None,
     mode: Annotated[str, typer.Option(help=_MODE)] = "marginal",
     strength: Annotated[float | None, typer.Option(help=_STRENGTH)] = None,
@@ -75,11 +77,10 @@ def fit(
     # First, while there is nothing else: an option is named as the parameter that it sets.
     options = dict(locals())
     with working("loading"):
-        from autotransfer.data import load
         from autotransfer.training.model.folder import check_target
 
         check_target(model, overwrite)
-        dataset = load(data)
+        dataset = opt.load_data(data, subjects, only_classes)
     options["validation"] = validation_subjects(validation, dataset)
     clf = opt.make_classifier(options)
     clf.fit(dataset)
@@ -119,6 +120,4 @@ def validation_subjects(text: str, data: SubjectDataset) -> Any:
             return kind(text)
         except ValueError:
             continue
-    # Ids may be numbers: they are compared as text. `fit` reports unknown ones.
-    ids = {str(subject): subject for subject in data.subject_ids.tolist()}
-    return [ids.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
+    return opt.as_ids(text, data.subject_ids.tolist())  # `fit` reports unknown ones

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from autotransfer.leakage import Leakage
     from autotransfer.search.forecast import Forecast
 
-BUDGETS = (None, "1h")
+BUDGETS = ("10m", "30m", "1h", None)
 
 
 def inspect_data(
@@ -26,6 +26,8 @@ def inspect_data(
     quick: Annotated[
         bool, typer.Option("--quick", help="Do not probe the signals, do not measure costs.")
     ] = False,
+    subjects: opt.Subjects = None,
+    only_classes: opt.OnlyClasses = None,
     normalise: opt.Normalise = "channel",
     encoder: opt.Encoder = "eegnet",
     sfreq: opt.Sfreq = None,
@@ -38,7 +40,7 @@ def inspect_data(
 
     Shows what the data are, trials of every subject and class, what is
     doubtful, how well people can be told apart by the signals before any
-    training, and what a run will cost here, without a budget and in an hour.
+    training, and what a run of 10, 30 and 60 minutes would do here.
 
     [bold]Examples[/bold]
 
@@ -47,9 +49,9 @@ def inspect_data(
     """
     with working("loading"):
         from autotransfer.auto import AutoTransfer
-        from autotransfer.data import check, load
+        from autotransfer.data import check
 
-        dataset = load(data)
+        dataset = opt.load_data(data, subjects, only_classes)
     with working("reading the signals"):
         findings = check(dataset, normalise=normalise)
     if not as_json:

@@ -17,6 +17,7 @@ import typer
 from autotransfer.errors import IncompleteResultsError, SettingError, SourceError
 
 if TYPE_CHECKING:
+    from autotransfer.data import SubjectDataset
     from autotransfer.search import Space
     from autotransfer.training import CensoredClassifier, Ensemble
 
@@ -48,6 +49,14 @@ _PATIENCE = (
 _MEMORY = "Bytes of signals to keep in memory; larger data are read batch by batch."
 
 Data = Annotated[str, _argument(metavar="DATA", help=_DATA)]
+Subjects = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Only these people, by id or name: ann,bob."),
+]
+OnlyClasses = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Only these classes, by label or name: fist,open."),
+]
 Run = Annotated[str, _argument(metavar="RUN", help="Folder of a run (its --out).")]
 Model = Annotated[str, _argument(metavar="RUN_OR_MODEL", help=_MODEL)]
 Overwrite = Annotated[
@@ -80,6 +89,30 @@ RandomState = Annotated[int, typer.Option(help="Seed of everything random.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose/--quiet", help="Show progress with the time left.")
 ]
+
+
+def load_data(data: str, subjects: str | None, only_classes: str | None) -> SubjectDataset:
+    """Open data, and select people and classes by the words of a command line."""
+    from autotransfer.data import load
+
+    dataset = load(data)
+    if subjects is not None:
+        dataset = dataset.select(subjects=as_ids(subjects, dataset.subject_ids.tolist()))
+    if only_classes is not None:
+        dataset = dataset.select(labels=as_ids(only_classes, dataset.labels.tolist()))
+    return dataset
+
+
+def as_ids(text: str, known: Iterable[Any]) -> list[Any]:
+    """Read names between commas; known ids may be numbers, and are compared as text.
+
+    Examples
+    --------
+    >>> as_ids("13, rest", [13, 17])
+    [13, 'rest']
+    """
+    ids = {str(one): one for one in known}
+    return [ids.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
 
 
 def arguments(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:

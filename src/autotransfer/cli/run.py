@@ -62,6 +62,8 @@ def run(
     signal: Annotated[str | None, typer.Option(help=_SIGNAL)] = None,
     new_person: Annotated[str, typer.Option(help=_NEW_PERSON)] = "nothing",
     n_labels: Annotated[int, typer.Option(help=_N_LABELS)] = 5,
+    subjects: opt.Subjects = None,
+    only_classes: opt.OnlyClasses = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing.")
     ] = False,
@@ -128,9 +130,8 @@ def run(
     options = dict(locals())
     with working("loading"):
         from autotransfer.auto import AutoTransfer
-        from autotransfer.data import load
 
-        dataset = load(data)
+        dataset = opt.load_data(data, subjects, only_classes)
     # These are the search's here; a trial has its own.
     of_search = {"measure", "mode", "random_state", "verbose"}
     training = {name: value for name, value in options.items() if name not in of_search}

@@ -17,7 +17,8 @@ from autotransfer.report.record import Method, Record
 from autotransfer.report.score_figures import Row
 from autotransfer.report.statistics import bootstrap_mean
 from autotransfer.report.theme import DARK, LIGHT, Theme, drawing, to_png, to_svg
-from autotransfer.search.levels import Case, Levels
+from autotransfer.search.levels.cases import Case
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.settings.setting import BASELINE, Setting
 
 MOST_METHODS = 40

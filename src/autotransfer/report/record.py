@@ -20,7 +20,8 @@ from autotransfer.errors import LedgerError, SourceError
 from autotransfer.search.driver import scores_of
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.ledger.run_ledger import OPTIONS, SETTING
-from autotransfer.search.levels import N_LABELS, Case, Levels
+from autotransfer.search.levels.cases import N_LABELS, Case
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.selection import RULES, Rule, TrialScores, by_subject
 from autotransfer.search.settings.setting import BASELINE, Setting

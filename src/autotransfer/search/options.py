@@ -20,7 +20,7 @@ from autotransfer.errors import SettingError, SmallCellWarning, join_some
 from autotransfer.registry import lookup
 from autotransfer.search import budget as budgets
 from autotransfer.search.budget import Costs, Plan, parse_budget
-from autotransfer.search.levels import N_LABELS
+from autotransfer.search.levels.cases import N_LABELS
 from autotransfer.search.settings import selection
 from autotransfer.search.settings.recipe import RecipeSpace
 from autotransfer.search.settings.recipe_space import recipe_space

@@ -116,7 +116,9 @@ class RunFolder:
         if changed != models:
             self._put_model(changed)
 
-    def keep_trial(self, key: str, predictions: bytes, network: dict[str, bytes]) -> None:
+    def keep_trial(
+        self, key: str, predictions: bytes, network: dict[str, bytes], *, networks: bool = True
+    ) -> None:
         """Keep the class probabilities of a trial (float16, row by row), and its network.
 
         Parameters
@@ -127,14 +129,17 @@ class RunFolder:
             The class probabilities.
         network : dict of str to bytes
             File name -> content of its model folder.
+        networks : bool
+            Whether the network is kept; only levels need it.
         """
         for folder in (self.predictions, self.networks):
             folder.mkdir(exist_ok=True)
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            for name, content in network.items():
-                archive.writestr(name, content)
-        atomic.write_bytes(self.networks / f"{key}.zip", packed.getvalue())
+        if networks:
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w") as archive:
+                for name, content in network.items():
+                    archive.writestr(name, content)
+            atomic.write_bytes(self.networks / f"{key}.zip", packed.getvalue())
         atomic.write_bytes(self.predictions / f"{key}.f16", predictions)
 
     def read_network(self, key: str) -> dict[str, bytes] | None:

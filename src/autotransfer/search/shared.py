@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from autotransfer.data.problem import Problem
 from autotransfer.search.engines import Engine, Handle, make_engine
-from autotransfer.search.levels import N_LABELS
+from autotransfer.search.levels.cases import N_LABELS
 from autotransfer.search.run_folder import RunFolder
 
 

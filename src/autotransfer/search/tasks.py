@@ -19,14 +19,8 @@ from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, Index, evenly
 from autotransfer.errors import AutoTransferWarning, NonFiniteLossError
 from autotransfer.search.engines.base import Handle
-from autotransfer.search.levels import (
-    N_LABELS,
-    mean_recall,
-    people_held_out,
-    score_cases,
-    seen_of,
-    standard_cases,
-)
+from autotransfer.search.levels.cases import N_LABELS, mean_recall, standard_cases
+from autotransfer.search.levels.person import people_held_out, score_cases, seen_of
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.training import CensoredClassifier
@@ -239,8 +233,8 @@ def score_levels(
     -------
     dict
         What JSON can hold. ``cases``: of each case what it is and ``subjects``, the balanced
-        accuracy of each person. ``guard``: of each cut, of each person what `Seen` holds.
-        ``seconds``.
+        accuracy of each person. ``left_out``: cases for which there was no time. ``guard``: of each
+        cut, of each person what `Seen` holds. ``seconds``.
     """
     shared: Shared = handle.get()
     problem = shared.problem
@@ -256,9 +250,17 @@ def score_levels(
     people = people_held_out(problem, fold.validation, clf, seed)
     able = adaptable(clf.network_)
     cases = standard_cases(n_labels, able, is_ring(problem.info.channels))
-    found = score_cases(people, cases, seconds)
-    guard = seen_of(people, seed) if able and found else {}
-    return {"cases": found, "guard": guard, "seconds": time.perf_counter() - start}
+    began = time.perf_counter()
+    # Before the cases, which take all the time there is.
+    guard = seen_of(people, seed, None if seconds is None else seconds / 4) if able else {}
+    spent = time.perf_counter() - began
+    found = score_cases(people, cases, None if seconds is None else seconds - spent)
+    return {
+        "cases": found,
+        "left_out": [case.to_json() for case in cases[len(found) :]],
+        "guard": guard if found else {},
+        "seconds": time.perf_counter() - start,
+    }
 
 
 def _loaded(files: Mapping[str, bytes], encoder: Any) -> CensoredClassifier:

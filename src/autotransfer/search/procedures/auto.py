@@ -21,7 +21,7 @@ from autotransfer.errors import IncompleteResultsError
 from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.levels import Levels
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.options import RunOptions
 from autotransfer.search.procedures.answer import (
     MOST_MEMBERS,
@@ -205,7 +205,8 @@ class AutoProcedure:
             futures = submit_refits(trials, self.start)
             self._write_model(trials, self._wait(futures, trials))
         if self._levels:
-            outcome = replace(outcome, levels=self._score_levels(outcome, plan))
+            levels = self._score_levels(outcome, plan)
+            outcome = replace(outcome, levels=levels, missed=(*self._missed, *levels.not_tried()))
         if self._closing["portraits"]:
             trial = self._trials(outcome.answer.setting, plan)[0]
             parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from autotransfer.data.problem import Problem
 from autotransfer.search.ledger import Entry
-from autotransfer.search.levels import Levels
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.results import (
     by_setting,

@@ -12,7 +12,7 @@ from autotransfer.errors import EngineError, RunStoppedError
 from autotransfer.search.driver import TRIES, Driver
 from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
-from autotransfer.search.levels import Levels
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.portrait import portrait
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.trial import Trial, digest

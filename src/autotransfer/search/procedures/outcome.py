@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from autotransfer.search.levels import N_LABELS, Levels
+from autotransfer.search.levels.cases import N_LABELS
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.procedures.answer import Answer
 from autotransfer.search.procedures.plan import AutoPlan
 from autotransfer.search.settings.selection import TrialScores

@@ -1,0 +1,1 @@
+"""Somebody held out, treated as new at every level: nothing, a recording, a stream, labels."""

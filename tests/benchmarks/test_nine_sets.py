@@ -1,0 +1,99 @@
+"""The benchmarks of nine data sets learn nothing of the people they test, below level labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autotransfer as at
+from autotransfer.data.trials import TrialArray
+from autotransfer.search.levels.cases import N_LABELS, few_labels
+from autotransfer.search.levels.person import Known
+from benchmarks.accuracy.levels import groups
+from benchmarks.accuracy.skew import SKEWED
+from benchmarks.common.parts_of_people import parts
+from benchmarks.nine_sets import censoring, more_people, today
+
+DATA = at.make_subjects(n_subjects=6, n_trials=40, n_classes=3, noise=2.0, random_state=0)
+
+
+def scrambled(test):
+    """The data with other labels for some trials."""
+    y = DATA.y.copy()
+    y[test] = (y[test] + 1) % 3
+    return at.SubjectDataset(DATA.trials[:], y, DATA.subject, sfreq=DATA.sfreq)
+
+
+@pytest.mark.parametrize("method", ["riemann"])
+def test_competitors_learn_no_label_of_the_new_people(method):
+    fold = groups(DATA, 3)[0]
+    job = today.Job("emg", method, 3, 0, np.inf)
+    models = [today.fit(job, data, fold) for data in (DATA, scrambled(fold.test))]
+    found = [model(DATA.trials[:]) for model in models]
+    assert np.array_equal(*found)
+    assert len(np.unique(found[0])) == 3  # a model that has learnt nothing would pass, too
+
+
+def test_validation_people_are_training_people():
+    fold = groups(DATA, 3)[1]
+    known = today.known_of(today.Job("emg", "braindecode-people", 3, 1, np.inf), DATA, fold)
+    assert set(known.validation) < set(fold.subjects("train"))
+    assert set(known.data.subject) == set(fold.subjects("train"))
+    known = today.known_of(today.Job("emg", "braindecode", 3, 1, np.inf), DATA, fold)
+    assert known.validation == []
+
+
+def test_labels_and_later_trials_are_those_of_the_levels(monkeypatch):
+    monkeypatch.setattr(today, "load_set", lambda name: DATA)
+    seen = {}
+
+    def model(X):
+        return np.zeros(len(X), int)
+
+    def tuned(X, y, seed):
+        seen["labelled"] = X
+        return model
+
+    def own(X, y):
+        return model
+
+    model.tuned = tuned
+    monkeypatch.setattr(today, "fit", lambda *_: model)
+    monkeypatch.setattr(today, "own_model", own)
+    found = today.run(today.Job("any", today.WITH_LABELS, 6, 0, np.inf))
+    who = next(iter(found["same"]))
+    mine = np.flatnonzero(DATA.subject.astype(str) == who)
+    known = Known.of(None, TrialArray(DATA.trials[mine]), DATA.y_code[mine], mine, 0)
+    few, _ = few_labels(known.codes, known.first, N_LABELS)
+    assert np.array_equal(seen["labelled"], DATA.trials[mine][few])
+    assert found["tuned"][who] == found["later"][who] == pytest.approx(1 / 3)
+
+
+def test_more_people_are_never_those_held_out():
+    data = more_people.everybody(made_up=True)
+    before = set()
+    for people in (2, 4):
+        fold = more_people.fold_of(data, more_people.Job(people, 0, 0))
+        train = set(fold.subjects("train"))
+        assert len(train) == people
+        assert before < train  # more people are the same and others
+        assert not train & set(fold.subjects("test"))
+        before = train
+
+
+@pytest.mark.parametrize("placebo", [False, True])
+def test_labels_of_new_people_change_no_weight_of_a_censored_network(placebo, monkeypatch):
+    fold = parts(DATA.subject, 2)[0]
+    job = censoring.Job("emg", "all", "eegnet", "mmd", "marginal", placebo, 0, 0, 20)
+    found = []
+    for data in (DATA, scrambled(fold.test)):
+        monkeypatch.setattr(censoring, "load_set", lambda name, data=data: data)
+        found.append(censoring.run(job))
+    assert found[0]["leakage"] == found[1]["leakage"]
+    assert found[0]["cases"] != found[1]["cases"]  # they are judged by these labels
+
+
+def test_skewed_trials_are_of_training_people_and_fewer(monkeypatch):
+    monkeypatch.setattr(censoring, "load_set", lambda name: DATA)
+    job = censoring.Job("emg", SKEWED, "eegnet", None, "marginal", False, 0, 0, 2)
+    assert censoring.run(job)["trials"] < len(parts(DATA.subject, 2)[0].train)
