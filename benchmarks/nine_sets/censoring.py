@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="fewer, for a try")
     pool.add_options(parser)
-    args = arguments(parser, dataset=["ssvep"], measure=["mmd"], seeds=1, steps=2)
+    args = arguments(parser, dataset=["emg"], measure=["mmd"], seeds=1, steps=2)
     todo = jobs(args.dataset, args.encoder, args.measure, args.mode, args.seeds, args.steps)
     results = pool.run_all(run, todo, args.keep, args.workers, describe)
     report.finish(args, "Where would censoring pay?", rows_of(results))
