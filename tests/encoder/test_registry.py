@@ -33,7 +33,7 @@ def test_a_new_name(monkeypatch):
         ENCODERS, "tiny", lambda n_channels, n_times: EEGNet(n_channels, n_times, F1=1)
     )
     assert make_encoder("tiny", 4, 128, sfreq=1000).options["F1"] == 1
-    with pytest.raises(SettingError, match="Choose one of eegnet, tiny"):
+    with pytest.raises(SettingError, match="Choose one of eegnet, covariance, tiny"):
         make_encoder("huge", 4, 128)
 
 

@@ -193,6 +193,9 @@ class EEGNet(nn.Module):
         """
         return self._moments.per_trial(x)
 
+    adds_up = True
+    """Whether only the sum of `prepare` over trials matters, which adds up over channels, too."""
+
     @property
     def stats_size(self) -> int:
         """Numbers that `prepare` gives for a trial."""

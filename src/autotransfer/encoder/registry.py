@@ -9,12 +9,13 @@ from typing import Any
 
 from torch import nn
 
+from autotransfer.encoder.covariance import CovarianceNet
 from autotransfer.encoder.eegnet import EEGNet
 from autotransfer.encoder.wrap import latent_length, wrap
 from autotransfer.errors import SettingError, join_some
 from autotransfer.registry import check_options, lookup
 
-ENCODERS: dict[str, Callable[..., nn.Module]] = {"eegnet": EEGNet}
+ENCODERS: dict[str, Callable[..., nn.Module]] = {"eegnet": EEGNet, "covariance": CovarianceNet}
 """Encoders that can be asked for by name: called with ``(n_channels, n_times, **options)``."""
 
 _SHAPE = ("n_channels", "n_times", "sfreq")

@@ -64,8 +64,8 @@ class CensoredClassifier(SignalModel):
     warmup_epochs : int
         First epochs without penalty, in which critics learn.
     encoder : str, nn.Module or callable
-        "eegnet"; any torch module from (B, C, T) to latents or with a last layer to cut off (see
-        `autotransfer.encoder.wrap`); or a callable (n_channels, n_times) -> module.
+        "eegnet" or "covariance"; any torch module from (B, C, T) to latents or with a last layer to
+        cut off (see `autotransfer.encoder.wrap`); or a callable (n_channels, n_times) -> module.
     encoder_options : dict, optional
         Options of a named encoder, such as ``{"kernel_seconds": 0.5}``.
     sfreq : float, optional

@@ -83,7 +83,9 @@ def fit_fold(
         penalty = _penalty(options, network, problem, fold)
     normaliser = Normaliser(options.normalise).fit(X, fold.train, fold.subject)
     used = np.union1d(fold.train, fold.validation)
-    plain = keeps_statistics(lookup_augmentations(options.augment))
+    changes = lookup_augmentations(options.augment)
+    adds_up = getattr(network.encoder, "adds_up", False)
+    plain = not changes or (adds_up and keeps_statistics(changes))
     feed = Feed(
         X,
         used,

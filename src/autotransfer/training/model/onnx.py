@@ -124,6 +124,8 @@ def _deployed_member(classifier: Any) -> nn.Module:
     if hasattr(encoder, "literal"):
         # The fused form computes by way of numpy, which cannot be traced.
         encoder = encoder.literal()
+    elif hasattr(encoder, "exported"):
+        encoder = encoder.exported()
     for name, layer in list(encoder.named_modules()):
         if isinstance(layer, MaxNormConv2d):
             _replace(encoder, name, _fixed(layer))
