@@ -116,6 +116,47 @@ def test_other_settings_join_only_where_the_gain_is_quite_sure():
     assert len(answer(Tried(rows, 2, for_all.get), SAFE, most=1).members) == 1
 
 
+def of_another_kind(scores):
+    """Trials of a recipe with another encoder."""
+    kind = Setting(None, recipe=Recipe.of(encoder="covariance"))
+    parts = np.array_split(PEOPLE, 2)
+    return kind, [
+        TrialScores(kind, fold, 0, {p: scores[p] for p in map(str, part)})
+        for fold, part in enumerate(parts)
+    ]
+
+
+@pytest.mark.parametrize("gain", [0.02, -0.02])
+def test_a_network_of_another_kind_joins_where_people_gain_by_it(gain):
+    """It may be worse alone, and behind networks of the first kind that add nothing."""
+    base, worse = dict.fromkeys(PEOPLE, 0.6), dict.fromkeys(PEOPLE, 0.4)
+    near = dict.fromkeys(PEOPLE, 0.59)
+    kind, rows = of_another_kind(worse)
+
+    def together(members):
+        other = any(member.setting == kind for member in members)
+        return {person: 0.6 + gain * other - 0.05 * (len(members) > 2) for person in PEOPLE}
+
+    tried = Tried([*trials(base), *trials(near, number=1), *rows], 2, together)
+    found = answer(tried, SAFE)
+    assert found.setting == setting(0)
+    alone, both = (Member(setting(0), 0),), (Member(setting(0), 0), Member(kind, 0))
+    assert found.members == (both if gain > 0 else alone)
+    assert answer(tried, SAFE, most=1).members == alone
+
+
+def test_a_network_of_another_kind_takes_the_last_place_where_there_is_no_other():
+    base, kinds = dict.fromkeys(PEOPLE, 0.6), of_another_kind(dict.fromkeys(PEOPLE, 0.5))
+    kind, rows = kinds
+
+    def together(members):
+        return {p: 0.6 + 0.02 * len({member.setting for member in members}) for p in PEOPLE}
+
+    seeds = [row for seed in range(3) for row in trials(base, seed)]
+    found = answer(Tried([*seeds, *rows], 2, together), SAFE, most=3)
+    assert [member.setting for member in found.members] == [setting(0), setting(0), kind]
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("rule", ["safe", "mean", "lower_quartile"])
 def test_the_answer_of_some_is_that_of_a_study_of_them(seed, rule):

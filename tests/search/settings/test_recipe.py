@@ -97,7 +97,35 @@ def test_what_somebody_has_set_is_not_searched():
     assert {d.name for d in space(fixed=["normalise"]).dimensions} == names - {"normalisation"}
     assert {d.name for d in space(max_epochs=3).dimensions} == names - {"steps", "fewer steps"}
     encoder = space(encoder_options={"kernel_length": 9, "F1": 3})
-    assert {d.name for d in encoder.dimensions} == names - {"filters", "kernel"}
+    assert {d.name for d in encoder.dimensions} == names - {"filters", "kernel", "encoder"}
+    assert {d.name for d in space(fixed=["encoder"]).dimensions} == names - {"encoder"}
+
+
+@pytest.mark.parametrize("signal", ["eeg", "emg"])
+def test_a_recipe_of_another_encoder_has_none_of_eegnets_options(signal):
+    recipes = space(signal)
+    others = list(recipes.neighbours(recipes.default, "encoder"))
+    assert len(others) == (2 if signal == "eeg" else 1)
+    for recipe in others:
+        options = recipe.applied({"encoder": "eegnet", "encoder_options": None})
+        assert options["encoder"] == "covariance"
+        assert set(options["encoder_options"]) == {"bands", "drop_prob"}
+        assert options["normalise"] == "trial"
+        assert "kernel" not in str(recipe)
+        assert "F1" not in str(recipe)
+        for dimension in ("kernel", "filters"):
+            assert not list(recipes.neighbours(recipe, dimension))
+        assert len(list(recipes.neighbours(recipe, "dropout"))) == 1
+    kept = space(signal, fixed=["normalise"])
+    for recipe in kept.neighbours(kept.default, "encoder"):
+        assert "normalise" not in dict(recipe.options)
+    first = recipes.default.applied({"encoder": "eegnet", "encoder_options": None})
+    assert first["encoder"] == "eegnet"
+    assert "bands" not in first["encoder_options"]
+
+
+def test_another_encoder_is_no_cheaper_one():
+    assert all("encoder" not in options for options, _ in space().cheaper())
 
 
 def test_other_encoders_have_none_of_eegnets_options():

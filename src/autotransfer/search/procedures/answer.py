@@ -157,28 +157,42 @@ def answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS, among: People = N
     members: tuple[Member, ...] = (Member(setting, 0),)
     scores = tried.alone(setting)
     seeds = tuple(Member(setting, seed) for seed in tried.by_seed[setting])[:most]
-    for wider, level in (
-        # That the mean of seeds helps is known beforehand: it is enough if people gain at all.
-        (seeds, 0.5),
-        ((*seeds, *_others(tried, setting, most - len(seeds), among)), MIXED_LEVEL),
-    ):
-        together = tried.together(wider) if len(wider) > len(members) else None
-        if together is None:
-            continue
-        if credible_gain(differences(together, scores, among), level) > 0:
+
+    def gain(wider: tuple[Member, ...], level: float) -> None:
+        nonlocal members, scores
+        together = tried.together(wider) if wider != members else None
+        if together is not None and credible_gain(differences(together, scores, among), level) > 0:
             members, scores = wider, together
+
+    # That the mean of seeds helps is known beforehand: it is enough if people gain at all.
+    gain(seeds, 0.5)
+    gain((*seeds, *_others(tried, setting, most - len(seeds), among)), MIXED_LEVEL)
+    if most > 1:
+        gain((*members[: most - 1], *_of_another_kind(tried, members, among)), MIXED_LEVEL)
     return Answer(setting, members, scores)
 
 
 def _others(tried: Tried, setting: Setting, most: int, among: People) -> tuple[Member, ...]:
     """Networks of the next best settings."""
+    others = [s for s in tried.by_seed if s != setting]
+    return tuple(Member(s, 0) for s in _best_first(tried, others, among)[: max(most, 0)])
 
-    def mean(other: Setting) -> float:
-        scores = tried.alone(other)
+
+def _of_another_kind(tried: Tried, members: Sequence[Member], among: People) -> tuple[Member, ...]:
+    """Find the best network with another encoder than all members: it errs elsewhere."""
+    kinds = {member.setting.recipe.encoder for member in members}
+    others = [s for s in tried.by_seed if s.recipe.encoder not in kinds]
+    return tuple(Member(s, 0) for s in _best_first(tried, others, among)[:1])
+
+
+def _best_first(tried: Tried, settings: Sequence[Setting], among: People) -> list[Setting]:
+    """Order settings by the mean score of people."""
+
+    def mean(setting: Setting) -> float:
+        scores = tried.alone(setting)
         return float(np.mean([scores[person] for person in (scores if among is None else among)]))
 
-    others = sorted((s for s in tried.by_seed if s != setting), key=mean, reverse=True)
-    return tuple(Member(other, 0) for other in others[: max(most, 0)])
+    return sorted(settings, key=mean, reverse=True)
 
 
 def nested_answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS) -> Answer:

@@ -55,6 +55,7 @@ from autotransfer.search.procedures.reference import reference
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.comparison import credible_gain
+from autotransfer.search.settings.recipe import ENCODER
 from autotransfer.search.settings.selection import TrialScores, lookup_rule
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
@@ -359,7 +360,10 @@ class AutoProcedure:
                 replace(best, recipe=recipe)
                 for recipe in self.recipes.neighbours(best.recipe, dimension.name)
             ]
-            self._race("recipe", rivals, plan, keep=1, what=dimension.name)
+            # Of another encoder one is always tried on everybody: it may be worth more beside the
+            # best than alone.
+            beside = dimension.name == ENCODER
+            self._race("recipe", rivals, plan, keep=1, what=dimension.name, at_least_one=beside)
 
     def _try_censors(self, plan: AutoPlan) -> None:
         """Add the paper's censors to the best recipe, each measure in each mode."""
@@ -377,9 +381,18 @@ class AutoProcedure:
         self._race("censor", [*baselines, *rivals], plan, keep=FINALISTS, what="censors")
 
     def _race(
-        self, stage: str, rivals: Sequence[Setting], plan: AutoPlan, keep: int, what: str
+        self,
+        stage: str,
+        rivals: Sequence[Setting],
+        plan: AutoPlan,
+        keep: int,
+        what: str,
+        at_least_one: bool = False,
     ) -> None:
-        """Try rivals of the best on half of the groups, and those who gain there on the others."""
+        """Try rivals of the best on half of the groups, and those who gain there on the others.
+
+        With `at_least_one` the best rival is tried on all of them, whether it gains or not.
+        """
         if not rivals:
             return
         best = self._incumbent(plan)
@@ -390,8 +403,10 @@ class AutoProcedure:
             return
         self._train(stage, heat)
         gains = {rival: _mean_gain(self._scores, rival, best, half) for rival in rivals}
-        ahead = [r for r in rivals if gains[r] is not None and gains[r] > 0]  # type: ignore[operator]
-        ahead.sort(key=lambda r: -(gains[r] or 0.0))
+        scored = sorted((-gain, i) for i, r in enumerate(rivals) if (gain := gains[r]) is not None)
+        ahead = [rivals[i] for loss, i in scored if loss < 0]
+        if at_least_one and not ahead:
+            ahead = [rivals[i] for _, i in scored[:1]]
         for rival in ahead[:keep]:
             trials = self._trials(rival, plan)
             if not self._fits(trials, plan, n_seeds=SEEDS - 1):

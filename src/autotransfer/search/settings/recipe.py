@@ -8,8 +8,14 @@ from typing import Any, Self
 
 from autotransfer.errors import SettingError, join_some
 
-OF_THE_ENCODER = ("kernel_seconds", "kernel_length", "F1", "drop_prob", "person_norm")
-"""Options of a recipe that are options of the encoder."""
+ENCODER_OPTIONS = {
+    "eegnet": ("kernel_seconds", "kernel_length", "F1", "drop_prob", "person_norm"),
+    "covariance": ("bands", "drop_prob"),
+}
+"""Options of a recipe that are options of an encoder."""
+
+ENCODER = "encoder"
+"""Name of the dimension of other encoders, and of the option."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,11 @@ class Recipe:
     def __bool__(self) -> bool:
         return bool(self.options)
 
+    @property
+    def encoder(self) -> str:
+        """Name of the encoder; "" where it is the run's."""
+        return str(dict(self.options).get(ENCODER, ""))
+
     def with_options(self, options: Mapping[str, Any]) -> Recipe:
         """Give the same recipe with some options changed."""
         return Recipe.of(**dict(self.options) | dict(options))
@@ -63,9 +74,16 @@ class Recipe:
         return Recipe(tuple((k, v) for k, v in self.options if (k, v) not in theirs.items()))
 
     def applied(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Put the recipe's options in the place of those of the run."""
+        """Put the recipe's options in the place of those of the run.
+
+        Options of an encoder that is not the recipe's are left out.
+        """
         own = dict(self.options)
-        encoder = {name: own.pop(name) for name in OF_THE_ENCODER if name in own}
+        every = {name for names in ENCODER_OPTIONS.values() for name in names}
+        encoder = {name: own.pop(name) for name in sorted(every & own.keys())}
+        which = own.get(ENCODER, options.get(ENCODER))
+        known = ENCODER_OPTIONS.get(which, every) if isinstance(which, str) else every
+        encoder = {name: value for name, value in encoder.items() if name in known}
         if encoder:
             own["encoder_options"] = {**(options.get("encoder_options") or {}), **encoder}
         return {**options, **own}
@@ -86,12 +104,15 @@ class Dimension:
         (docs/evidence.md): the order in which dimensions are tried.
     cost : tuple of float
         How long a training takes with each value, the first being 1.
+    encoder : str
+        The encoder of which it is an option, or "" for what all have.
     """
 
     name: str
     values: tuple[Mapping[str, Any], ...]
     gain: float
     cost: tuple[float, ...] = ()
+    encoder: str = ""
 
     @property
     def effort(self) -> float:
@@ -150,9 +171,13 @@ class RecipeSpace:
         """Walk over the recipes that differ from one in one dimension.
 
         There are none where the recipe has none of the dimension's values: then another dimension
-        of the same options has been decided for it.
+        of the same options has been decided for it. Nor are there of options that the recipe's
+        encoder does not have.
         """
-        values = self.dimension(name).values
+        dimension = self.dimension(name)
+        if dimension.encoder and recipe.encoder not in ("", dimension.encoder):
+            return
+        values = dimension.values
         others = [recipe.with_options(value) for value in values]
         if recipe in others:
             yield from (other for other in others if other != recipe)
@@ -178,7 +203,9 @@ class RecipeSpace:
         >>> list(space.cheaper())
         [({'n_steps': 4}, 0.4)]
         """
-        found = [(d.cost_of(v), v) for d in self.dimensions for v in d.values if d.cost_of(v) < 1]
+        # Another encoder is another thing, and not a cheaper one of the same.
+        own = [d for d in self.dimensions if d.name != ENCODER]
+        found = [(d.cost_of(v), v) for d in own for v in d.values if d.cost_of(v) < 1]
         options: dict[str, Any] = {}
         factor = 1.0
         for cost, value in sorted(found, key=lambda one: one[0]):

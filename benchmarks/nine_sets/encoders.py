@@ -1,0 +1,140 @@
+"""EEGNet, covariances in tangent space, and the mean of both, on nine data sets.
+
+The network that a run begins with, and the other encoders that it tries (`recipe_space`), trained
+without a group of people who are then predicted; beside each of them alone the mean of its
+probabilities and EEGNet's. People are held out as in ``accuracy/levels.py``. One seed by default;
+differences from EEGNet are paired over people. Finished trainings are kept in --keep FILE: the same
+command goes on.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+import autotransfer as at
+from autotransfer.data.problem import Problem
+from autotransfer.errors import AutoTransferWarning
+from autotransfer.report.statistics import paired
+from autotransfer.search.levels.cases import mean_recall
+from autotransfer.search.settings.recipe import ENCODER
+from autotransfer.search.settings.recipe_space import recipe_space
+from benchmarks.accuracy.levels import groups, n_groups
+from benchmarks.common import pool, report
+from benchmarks.common.recordings import SETS, arguments, load_set
+
+FIRST = "eegnet"
+
+
+@dataclass(frozen=True)
+class Job(pool.Job):
+    """All encoders, trained without one group of people."""
+
+    dataset: str
+    groups: int
+    group: int
+    seed: int
+    n_steps: int | None = None
+    """Fewer, for a try."""
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Train every encoder, and score the people held out by each and by the mean with EEGNet's."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", AutoTransferWarning)
+    data = load_set(job.dataset)
+    problem, fold = Problem.of(data), groups(data, job.groups)[job.group]
+    base = at.CensoredClassifier(validation=None, device="cpu", verbose=False)
+    space = recipe_space(problem, base.options)
+    recipes = {FIRST: space.default}
+    for recipe in space.neighbours(space.default, ENCODER):
+        bands = dict(recipe.options)["bands"]
+        recipes[recipe.encoder + (", bands" if bands else "")] = recipe
+    test = problem.X.take(fold.test)
+    probabilities, seconds = {}, {}
+    for name, recipe in recipes.items():
+        options = recipe.applied({ENCODER: FIRST, "encoder_options": None})
+        options |= {} if job.n_steps is None else {"n_steps": job.n_steps}
+        clf = at.CensoredClassifier(
+            validation=None, device="cpu", verbose=False, random_state=job.seed, **options
+        )
+        start = time.process_time()
+        clf.fit_fold(problem, fold, job.seed)
+        seconds[name] = time.process_time() - start
+        probabilities[name] = clf.probabilities(test)
+    for name in list(probabilities)[1:]:
+        probabilities[f"{FIRST} and {name}"] = probabilities[FIRST] + probabilities[name]
+    codes, subject = problem.codes[fold.test], problem.subject[fold.test]
+    people = {str(who): subject == who for who in np.unique(subject)}
+    scores = {
+        name: {who: mean_recall(codes[mine], found[mine].argmax(1)) for who, mine in people.items()}
+        for name, found in probabilities.items()
+    }
+    return {"scores": scores, "seconds": seconds}
+
+
+def rows_of(name: str, results: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Compare every encoder with EEGNet, person by person."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for result in results:
+        for encoder, scores in result["scores"].items():
+            for who, score in scores.items():
+                found.setdefault(encoder, {}).setdefault(who, []).append(score)
+    means = {e: {who: float(np.mean(s)) for who, s in one.items()} for e, one in found.items()}
+    rows = []
+    for encoder, scores in means.items():
+        change = paired(scores, means[FIRST])
+        assert change is not None
+        values = list(scores.values())
+        took = [result["seconds"].get(encoder, np.nan) for result in results]
+        rows.append(
+            {
+                "data": name,
+                "encoder": encoder,
+                "people": len(values),
+                "mean": float(np.mean(values)),
+                "lower quartile": float(np.percentile(values, 25)),
+                "difference": change.difference.value,
+                "95 % interval": f"{change.difference.low:+.3f} to {change.difference.high:+.3f}",
+                "p": change.p,
+                "CPU s a training": float(np.mean(took)),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--dataset", choices=list(SETS), nargs="*", default=list(SETS))
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--steps", type=int, help="fewer, for a try")
+    pool.add_options(parser)
+    args = arguments(parser, dataset=["ssvep"], steps=2)
+    parts = {name: 3 if args.smoke else n_groups(load_set(name)) for name in args.dataset}
+    todo = [
+        Job(name, parts[name], group, seed, args.steps)
+        for seed in range(args.seeds)
+        for name in args.dataset
+        for group in range(parts[name])
+    ]
+
+    def words(job: Job, result: Mapping[str, Any]) -> str:
+        means = {e: np.mean(list(scores.values())) for e, scores in result["scores"].items()}
+        told = ", ".join(f"{encoder} {mean:.3f}" for encoder, mean in means.items())
+        return f"{job.dataset} group {job.group} seed {job.seed}: {told}"
+
+    results = pool.run_all(run, todo, args.keep, args.workers, words)
+    rows = []
+    for name in args.dataset:
+        rows += rows_of(name, [r for job, r in results.items() if job.dataset == name])
+    report.finish(args, "Encoders, and the mean of two, on people never seen", rows)
+
+
+if __name__ == "__main__":
+    main()
