@@ -113,7 +113,8 @@ def test_a_recipe_of_another_encoder_has_none_of_eegnets_options(signal):
         assert options["normalise"] == "trial"
         assert "kernel" not in str(recipe)
         assert "F1" not in str(recipe)
-        for dimension in ("kernel", "filters"):
+        assert "augment" not in str(recipe)
+        for dimension in ("kernel", "filters", "augmentation"):
             assert not list(recipes.neighbours(recipe, dimension))
         assert len(list(recipes.neighbours(recipe, "dropout"))) == 1
     kept = space(signal, fixed=["normalise"])
