@@ -33,6 +33,7 @@ from autotransfer.search.levels.person import people_held_out, score_cases
 from autotransfer.search.portrait import shuffled
 from autotransfer.search.settings.recipe_space import recipe_space
 from benchmarks.accuracy.censors_on_recordings import PROBED, probe
+from benchmarks.accuracy.levels import mean_over
 from benchmarks.accuracy.skew import SKEWED, thinned
 from benchmarks.accuracy.strength_tables import strengths
 from benchmarks.common import pool, report
@@ -169,13 +170,12 @@ Results = Mapping[Job, Mapping[str, Any]]
 
 def scores_of(results: list[Mapping[str, Any]], case: Case) -> Scores:
     """Score of every person in a case, the mean over seeds."""
-    found: dict[str, list[float]] = {}
-    for result in results:
-        for one in result["cases"]:
-            if Case.from_json(one) == case:
-                for who, score in one["subjects"].items():
-                    found.setdefault(who, []).append(score)
-    return {who: float(np.mean(some)) for who, some in found.items()}
+    return mean_over(
+        one["subjects"]
+        for result in results
+        for one in result["cases"]
+        if Case.from_json(one) == case
+    )
 
 
 def rows_of(results: Results) -> list[dict[str, Any]]:

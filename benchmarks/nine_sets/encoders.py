@@ -25,7 +25,7 @@ from autotransfer.report.statistics import paired
 from autotransfer.search.levels.cases import mean_recall
 from autotransfer.search.settings.recipe import ENCODER
 from autotransfer.search.settings.recipe_space import recipe_space
-from benchmarks.accuracy.levels import groups, n_groups
+from benchmarks.accuracy.levels import groups, mean_over, n_groups
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import SETS, arguments, load_set
 
@@ -81,12 +81,10 @@ def run(job: Job) -> dict[str, Any]:
 
 def rows_of(name: str, results: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Compare every encoder with EEGNet, person by person."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for result in results:
-        for encoder, scores in result["scores"].items():
-            for who, score in scores.items():
-                found.setdefault(encoder, {}).setdefault(who, []).append(score)
-    means = {e: {who: float(np.mean(s)) for who, s in one.items()} for e, one in found.items()}
+    means = {
+        encoder: mean_over(result["scores"][encoder] for result in results)
+        for encoder in results[0]["scores"]
+    }
     rows = []
     for encoder, scores in means.items():
         change = paired(scores, means[FIRST])

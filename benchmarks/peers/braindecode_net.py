@@ -154,7 +154,7 @@ def fit(
         aside = predefined_split(Dataset(signals[held], codes[held]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(known.seed)
-        # A window of half a second, its default, is for 128 samples a second.
+        # With its own lengths in samples, whatever the sampling rate, as its tutorials have it.
         module = EEGNet(n_chans=X.shape[1], n_outputs=len(classes), n_times=X.shape[2])
         clf = EEGClassifier(
             module,

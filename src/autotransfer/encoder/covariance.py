@@ -174,6 +174,14 @@ class CovarianceNet(nn.Module):
         return triangle.flatten(1)
 
 
+def auto_bands(n_channels: int, n_times: int, sfreq: float | None) -> list[tuple[float, float]]:
+    """List the bands of "auto", in Hz."""
+    if sfreq is None or n_channels > MOST_CHANNELS or n_times / sfreq * BAND < 2:
+        return []
+    lows = np.arange(LOWEST, min(HIGHEST, 0.45 * sfreq) - BAND + 1e-9, BAND)
+    return [(float(low), float(low + BAND)) for low in lows]
+
+
 def _bins(
     bands: Literal["auto"] | Sequence[tuple[float, float]] | None,
     n_channels: int,
@@ -186,10 +194,9 @@ def _bins(
     if isinstance(bands, str):
         if bands != "auto":
             raise SettingError(f'bands is "auto", None, or pairs of Hz, not {bands!r}.')
-        if sfreq is None or n_channels > MOST_CHANNELS or n_times / sfreq * BAND < 2:
-            return []
-        lows = np.arange(LOWEST, min(HIGHEST, 0.45 * sfreq) - BAND + 1e-9, BAND)
-        bands = [(float(low), float(low + BAND)) for low in lows]
+        bands = auto_bands(n_channels, n_times, sfreq)
+    if not bands:
+        return []
     if sfreq is None:
         raise SettingError("bands needs the sampling rate: give sfreq (in Hz), or bands=None.")
     found = []
@@ -238,7 +245,7 @@ class _Log(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         values, vectors = ctx.saved_tensors
         ratio = values.unsqueeze(-1) / values.unsqueeze(-2)
-        # log(a) - log(b) over a - b, by log1p where a and b are nearly equal.
+        # log(a) - log(b) over a - b, by its power series where a and b are nearly equal.
         apart = ratio - 1
         close = apart.abs() < 1e-4
         safe = torch.where(close, torch.ones_like(apart), apart)
@@ -261,8 +268,8 @@ def log_by_products(S: Tensor) -> Tensor:
     eye = torch.eye(S.shape[-1], dtype=S.dtype, device=S.device)
     trace = (S * eye).sum((-2, -1))[..., None, None]
     root = S / trace
-    for number_of_root in range(SQUARE_ROOTS):
-        root = _square_root(root, eye, 18 if number_of_root == 0 else 12)
+    for number in range(SQUARE_ROOTS):
+        root = _square_root(root, eye, 18 if number == 0 else 12)  # the first has furthest to go
     apart = eye - root
     power, total = apart, apart
     for k in range(2, TERMS + 1):

@@ -132,9 +132,9 @@ class RunFolder:
         networks : bool
             Whether the network is kept; only levels need it.
         """
-        for folder in (self.predictions, self.networks):
-            folder.mkdir(exist_ok=True)
+        self.predictions.mkdir(exist_ok=True)
         if networks:
+            self.networks.mkdir(exist_ok=True)
             packed = io.BytesIO()
             with zipfile.ZipFile(packed, "w") as archive:
                 for name, content in network.items():

@@ -33,6 +33,7 @@ RECORDING = ("statistics+information", "statistics")
 """Ways among which people held out choose, the one that is taken without them first."""
 
 WITH_LABELS = ("statistics+head", "statistics+information+head", "statistics+firm", "head")
+"""The same, with labels."""
 
 Scores = dict[str, float]
 

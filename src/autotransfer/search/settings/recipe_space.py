@@ -9,6 +9,7 @@ import numpy as np
 
 from autotransfer.data.info import eeg_channels, emg_channels
 from autotransfer.data.problem import Problem
+from autotransfer.encoder.covariance import auto_bands
 from autotransfer.search.settings.recipe import ENCODER, Dimension, RecipeSpace
 from autotransfer.training.options import TrainingOptions
 
@@ -81,15 +82,13 @@ def recipe_space(
             Dimension("dropout", _values("drop_prob", (0.25, 0.5)), 0.001),
         ]
         if not options.encoder_options:
-            # With more channels there are no bands: it would be the same encoder twice.
-            bands = not emg and problem.X.shape[1] <= MOST_CHANNELS
+            sfreq = problem.info.sfreq or options.sfreq
+            # Where there are no bands it would be the same encoder twice.
+            bands = not emg and bool(auto_bands(*problem.X.shape[1:], sfreq))
             of_eegnet = [name for d in found if d.encoder for name in d.values[0]]
             found.append(_encoders(kept, bands, of_eegnet))
     return RecipeSpace([d for d in found if not kept & {k for v in d.values for k in v}])
 
-
-MOST_CHANNELS = 24
-"""With bands, as `autotransfer.encoder.CovarianceNet` has it."""
 
 # The geometric mean is not searched: it takes longer than the arithmetic one, and one is enough.
 _OWN = ("person", "euclidean")
