@@ -22,7 +22,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autotransfer.censoring import MEASURES, MODES
-from autotransfer.report.theme import LIGHT, MARKERS, drawing, to_svg
+from autotransfer.report.figures.theme import LIGHT, MARKERS, drawing, to_svg
 from autotransfer.search.budget import parse_budget
 from autotransfer.search.levels.cases import LATER
 from benchmarks.accuracy.evidence_tables import NOTHING, OURS, UNCENSORED, Table

@@ -28,6 +28,7 @@ ROOMS = {
     "autotransfer.leakage": "What a latent tells about the person.",
     "autotransfer.search": "Settings, trials, ledger, engines, rules of selection.",
     "autotransfer.report": "What came of a run, on one page.",
+    "autotransfer.plots": "The pictures of that page, and of your own numbers, as matplotlib axes.",
 }
 # Public by their names in a registry, or for their options.
 MORE = {

@@ -24,9 +24,9 @@ import numpy as np
 import autotransfer as at
 from autotransfer.data import write_store
 from autotransfer.errors import AutoTransferError
+from autotransfer.report.gather import gather
 from autotransfer.report.page import page
 from autotransfer.report.pictures import draw, pictures
-from autotransfer.report.record import gather
 from autotransfer.search.ledger import RunLedger
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.trial import digest

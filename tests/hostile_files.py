@@ -28,7 +28,7 @@ from scipy.io import savemat
 import autotransfer as at
 from autotransfer import errors as e
 from autotransfer.data import read_faces_basic, write_store
-from autotransfer.report.record import gather
+from autotransfer.report.gather import gather
 from autotransfer.search.status import read_status
 from bad_files import (
     CLASSIFIER,

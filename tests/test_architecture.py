@@ -27,7 +27,9 @@ ROOMS = [
     "search.settings",
     "search.ledger",
     "search",
+    "report.figures",
     "report",
+    "plots",
     "auto",
     "cli",
 ]

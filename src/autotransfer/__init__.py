@@ -64,7 +64,7 @@ _ROOMS = {
     "training": ("CensoredClassifier", "Ensemble", "load_model"),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
-_OTHERS = ("adaptation", "censoring", "estimation", "report", "search")
+_OTHERS = ("adaptation", "censoring", "estimation", "plots", "report", "search")
 
 
 def __getattr__(name: str) -> Any:

@@ -153,6 +153,9 @@ class AutoTransfer(SignalEstimator):
         subjects.
     trials_ : DataFrame
         Every trial.
+    scores_ : DataFrame
+        The score of everybody held out, a row each: person, level (what was known of that person),
+        method, seed (missing for what is of several), score.
     levels_ : DataFrame
         What a recording, a stream and labels of a new person are worth to people who were held out:
         person, level, amount, tested, method, score (`autotransfer.search.levels`). Of the
@@ -288,6 +291,7 @@ class AutoTransfer(SignalEstimator):
         self.choice_: Any = choice
         self.plan_: Any = plan
         self.candidates_ = results.candidate_table(choice, scores)
+        self.scores_ = results.scores_table(choice, scores)
         self.trials_ = trial_table(entries)
         folds = problem.folds(plan.n_folds)
         return self._write(procedure.folder, results.summary(choice, scores, plan, entries, folds))
@@ -302,6 +306,7 @@ class AutoTransfer(SignalEstimator):
             self.choice_, self.plan_ = outcome.answer, outcome.plan
             self.candidates_ = auto_results.candidate_table(outcome)
             self.trials_ = trial_table(entries)
+            self.scores_ = auto_results.scores_table(outcome)
             self.levels_ = auto_results.levels_table(outcome)
             if len(self.levels_):
                 folder.write_table(folder.levels, self.levels_)
@@ -315,6 +320,7 @@ class AutoTransfer(SignalEstimator):
     def _write(self, folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
         folder.write_table(folder.trials, self.trials_)
         folder.write_table(folder.candidates, self.candidates_)
+        folder.write_table(folder.scores, self.scores_)
         folder.write_results(summary)
         return summary
 
@@ -361,6 +367,7 @@ class AutoTransfer(SignalEstimator):
             "subject_names": dict(problem.subject_names),
             "signals": problem.info.to_json(),
             "storage": None if self.storage is None else place(self.storage),
+            "command": getattr(self, "_command", None),
             "params": options.space.params(),
             "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }

@@ -74,3 +74,14 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def short(name: str, most: int = 14) -> str:
+    """Cut a name to the room there is.
+
+    Examples
+    --------
+    >>> short("sub-012"), short("participant-0012")
+    ('sub-012', 'participant-0…')
+    """
+    return name if len(name) <= most else name[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"

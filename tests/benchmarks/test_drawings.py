@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autotransfer.report.theme import LIGHT, drawing, to_svg
+from autotransfer.report.figures.theme import LIGHT, drawing, to_svg
 from benchmarks.accuracy import strengths
 from benchmarks.accuracy.evidence_tables import UNCENSORED, Table, compare
 from benchmarks.accuracy.levels import CHOSEN

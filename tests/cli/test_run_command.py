@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="sends signals"),
 ]
 
-TABLES = ("trials.csv", "candidates.csv", "results.json")
+TABLES = ("trials.csv", "candidates.csv", "scores.csv", "results.json")
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ from autotransfer.errors import SourceError
 from autotransfer.leakage.result import Estimate
 from autotransfer.report import write_report
 from autotransfer.report.auto_summary import recipe_words
+from autotransfer.report.figures.scores import draw_levels
+from autotransfer.report.figures.theme import Sheet, figure_of
+from autotransfer.report.gather import gather
 from autotransfer.report.page import page as page_of
-from autotransfer.report.record import gather
 from autotransfer.report.reproduce import python
-from autotransfer.report.score_figures import levels_figure
-from autotransfer.report.theme import LIGHT
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.status import read_status
@@ -247,7 +247,7 @@ def test_an_answer_that_was_not_tried_is_named(run):
 def test_curves_with_and_without_the_censor_stand_in_one_picture():
     curve = {0: Estimate(0.6, 0.5, 0.7), 5: Estimate(0.8, 0.7, 0.9)}
     other = {0: Estimate(0.65, 0.5, 0.7), 5: Estimate(0.7, 0.6, 0.8)}
-    figure = levels_figure({"labels": curve}, 0.55, 0.5, LIGHT, "", {"labels": other})
+    figure = figure_of(draw_levels({"labels": curve}, 0.55, 0.5, Sheet(), {"labels": other}))
     (ax,) = figure.axes
     drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
     np.testing.assert_allclose(drawn["labels"], [60, 80])

@@ -23,8 +23,8 @@ def test_the_best_so_far_is_a_censor_and_no_baseline(capsys):
 def test_the_best_so_far_of_a_hands_off_run_was_tried_on_everybody(capsys):
     progress = RunProgress(True, every=0.0)
 
-    def trial(stage, steps, fold, score):
-        one = Trial(Setting(None, recipe=Recipe.of(n_steps=steps)), fold, 2, 0, 1, grouped=True)
+    def trial(stage, steps, fold, score, seed=0):
+        one = Trial(Setting(None, recipe=Recipe.of(n_steps=steps)), fold, 2, seed, 1, grouped=True)
         result = {"validation": {"subjects": {f"person {fold}": score}}}
         return Entry(one.id("data"), stage, "done", one.to_json(), result)
 
@@ -34,7 +34,9 @@ def test_the_best_so_far_of_a_hands_off_run_was_tried_on_everybody(capsys):
     other, part = [trial("recipe", 20, fold, 0.6) for fold in range(2)], trial("recipe", 40, 0, 0.9)
     capsys.readouterr()
     progress.stage("recipe", 4, [*first, *other, part])
-    progress.stage("recipe", 5, [*first, *other, part])
+    # A further seed counts when it was tried on everybody, too.
+    again = trial("confirm", 20, 0, 0.1, seed=1)
+    progress.stage("confirm", 6, [*first, *other, part, again])
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.endswith(
         "best so far 0.600 ± 0.000 uncensored (n_steps=20), first answer 0.500 ± 0.000 uncensored "

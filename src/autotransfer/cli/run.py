@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -146,12 +148,23 @@ def run(
     if dry_run:
         print_forecasts(auto.forecast(dataset, budgets=[auto.budget]), as_json)
         return
+    auto._command = _command(storage)
     auto.fit(dataset)
     with working("writing the report"):
         from autotransfer.report import write_report
 
         page = write_report(auto.run_, storage=storage)
     _print(auto, page, as_json)
+
+
+def _command(storage: str | None) -> str:
+    """Give what was typed, for the report; an address without its password."""
+    from autotransfer.search.ledger.connection import place
+
+    words = sys.argv[1:]
+    if storage is not None:  # alone, or behind --storage=
+        words = [word.replace(storage, place(storage)) for word in words]
+    return shlex.join(["autotransfer", *words])
 
 
 def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:

@@ -79,12 +79,16 @@ def auto_answer(record: Record) -> Answer:
         f"{percent(mean.high)} ({how}); a quarter of "
         f"these people have less than {percent(lower)}.",
         *_choice(record, chosen, first),
-        *_against_first(record, chosen, first, change),
-        *_how(record),
-        *(_level_words(record, worth) if worth else _adapted(record, chosen)),
     )
-    steps = tuple(_next_steps(record))
-    return Answer(headline, tiles, paragraphs, tuple(_warnings(record)), steps)
+    return Answer(
+        headline,
+        tiles,
+        paragraphs,
+        tuple(_warnings(record)),
+        tuple(_next_steps(record)),
+        levels=tuple(_level_words(record, worth) if worth else _adapted(record, chosen)),
+        how=(*_against_first(record, chosen, first, change), *_how(record)),
+    )
 
 
 LEVEL_WORDS = {
@@ -133,11 +137,19 @@ def _level_words(record: Record, worth: Mapping[str, Paired]) -> Iterator[str]:
 
 
 def _next_steps(record: Record) -> Iterator[tuple[str, str]]:
-    run = quote(record.name)
-    yield "Predict trials of a new person", f"autotransfer predict {run} new.npz"
-    adapt = f"autotransfer adapt {run} recording.npz --out person.model"
+    """Say what to type: commands to who came by the command line, Python to the others."""
+    if record.about.get("command") is not None:
+        run = quote(record.place)
+        predict = f"autotransfer predict {run} new.npz"
+        adapt = f"autotransfer adapt {run} recording.npz --out person.model"
+        labels = f"{adapt} --labels"
+    else:
+        predict = f"model = at.load_model({record.place + '/model'!r})\nmodel.predict(X)"
+        adapt = "person = model.adapt(X_recording)\nperson.predict(X)"
+        labels = "person = model.adapt(X_few, y_few)\nperson.predict(X)"
+    yield "Predict trials of a new person", predict
     yield "First adapt to a recording of theirs, without labels", adapt
-    yield "Or to a few labelled trials", f"{adapt} --labels"
+    yield "Or to a few labelled trials", labels
 
 
 def recipe_words(recipe: Recipe) -> str:

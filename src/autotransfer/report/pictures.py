@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
+from autotransfer.data.trials import evenly
 from autotransfer.leakage.result import Estimate
-from autotransfer.report import latent_figures, score_figures, tables
+from autotransfer.report import tables
+from autotransfer.report.figures import classes, filters, latents, scores
+from autotransfer.report.figures.latents import Leak
+from autotransfer.report.figures.scores import Row
+from autotransfer.report.figures.theme import DARK, LIGHT, Sheet, drawing, figure_of, to_png, to_svg
 from autotransfer.report.formatting import count, percent
-from autotransfer.report.latent_figures import Leak
 from autotransfer.report.record import Method, Record
-from autotransfer.report.score_figures import Row
 from autotransfer.report.statistics import bootstrap_mean
-from autotransfer.report.theme import DARK, LIGHT, Theme, drawing, to_png, to_svg
 from autotransfer.search.levels.cases import Case
 from autotransfer.search.levels.worth import Levels
 from autotransfer.search.settings.setting import BASELINE, Setting
@@ -24,8 +26,19 @@ from autotransfer.search.settings.setting import BASELINE, Setting
 MOST_METHODS = 40
 """Most candidates in the picture of scores; the table has all."""
 
-NAMES = ("levels", "methods", "people", "leakage", "curves", "maps", "confusion")
-"""All pictures there may be."""
+MOST_ON_MAP = 8
+"""Most people on a map of latents: more colours nobody tells apart."""
+
+
+Made = tuple[str, Callable[[Sheet], Axes | list[Axes]]] | None
+"""What a picture shows in words, and what draws it; None without numbers."""
+
+LEVEL_WORDS = {
+    "nothing": "nothing known",
+    "recording": "a recording, no labels",
+    "stream": "trial by trial",
+}
+"""What is known of a new person, where there is little room."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +48,19 @@ class Picture:
     Parameters
     ----------
     name : str
-        Of its files; one of `NAMES`.
+        Of its files; a name in `MAKERS`.
     alt : str
         What it shows, with its numbers, for those who do not see it.
     draw : callable
-        Theme -> Figure.
+        Sheet -> axes.
+    stamp : str
+        What must stand on it.
     """
 
     name: str
     alt: str
-    draw: Callable[[Theme], Figure]
+    draw: Callable[[Sheet], Axes | list[Axes]]
+    stamp: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,10 +86,11 @@ class Drawing:
 def draw(picture: Picture, png: bool) -> Drawing:
     """Draw a picture; as PNG only if that is asked for, because it takes longest."""
     with drawing(LIGHT):
-        figure = picture.draw(LIGHT)
+        figure = figure_of(picture.draw(Sheet(LIGHT, picture.stamp)))
         light, pixels = to_svg(figure), to_png(figure) if png else None
     with drawing(DARK):
-        return Drawing(picture.alt, light, to_svg(picture.draw(DARK)), pixels)
+        dark = to_svg(figure_of(picture.draw(Sheet(DARK, picture.stamp))))
+    return Drawing(picture.alt, light, dark, pixels)
 
 
 def stamp_of(record: Record) -> str:
@@ -86,13 +103,24 @@ def stamp_of(record: Record) -> str:
 
 def pictures(record: Record) -> dict[str, Picture]:
     """Make the pictures that a run has numbers for."""
-    makers = (_levels, _methods, _people, _leakage, _curves, _maps, _confusion)
-    return {one.name: one for maker in makers if (one := maker(record)) is not None}
+    return {name: one for name in MAKERS if (one := picture(record, name)) is not None}
 
 
-def _picture(record: Record, name: str, alt: str, draw: Callable[..., Figure]) -> Picture:
-    stamp = stamp_of(record)
-    return Picture(name, f"{stamp}. {alt}" if stamp else alt, partial(draw, stamp=stamp))
+def picture(record: Record, name: str) -> Picture | None:
+    """Make a picture, if the run has numbers for it.
+
+    Parameters
+    ----------
+    record : Record
+        The run.
+    name : str
+        A name in `MAKERS`.
+    """
+    made = MAKERS[name](record)
+    if made is None:
+        return None
+    (alt, draw), stamp = made, stamp_of(record)
+    return Picture(name, f"{stamp}. {alt}" if stamp else alt, draw, stamp)
 
 
 def role_of(record: Record, method: Method) -> str:
@@ -148,7 +176,7 @@ def level_curves(levels: Levels) -> dict[str, dict[int | None, Estimate]]:
     }
 
 
-def _levels(record: Record) -> Picture | None:
+def _levels(record: Record) -> Made:
     curves, without = level_curves(record.levels), level_curves(record.uncensored_levels)
     if not any(len(curves.get(level, {})) > 1 for level in ("recording", "labels")):
         return None
@@ -162,17 +190,10 @@ def _levels(record: Record) -> Picture | None:
     alt = f"Balanced accuracy of people held out against what is known of them: {numbers}."
     reference = (record.results or {}).get("reference", {}).get("mean")
     chance = 1 / record.n_classes
-    return _picture(
-        record,
-        "levels",
-        alt,
-        lambda theme, stamp: score_figures.levels_figure(
-            curves, reference, chance, theme, stamp, without
-        ),
-    )
+    return alt, lambda sheet: scores.draw_levels(curves, reference, chance, sheet, without)
 
 
-def _methods(record: Record) -> Picture | None:
+def _methods(record: Record) -> Made:
     rows = [
         Row(label(record, m), list(m.test.values()), role_of(record, m), _mark(record, m))
         for m in shown_methods(record)
@@ -189,13 +210,7 @@ def _methods(record: Record) -> Picture | None:
         f"Dot plot: test balanced accuracy of every person with each {which}, the "
         f"mean marked. Means: {means}."
     )
-    chance = 1 / record.n_classes
-    return _picture(
-        record,
-        "methods",
-        alt,
-        lambda theme, stamp: score_figures.methods_figure(rows, chance, theme, stamp),
-    )
+    return alt, lambda sheet: scores.draw_rows(rows, 1 / record.n_classes, sheet)
 
 
 def _mark(record: Record, method: Method) -> str:
@@ -204,36 +219,88 @@ def _mark(record: Record, method: Method) -> str:
     return "first answer" if record.auto and role == "baseline" else role
 
 
-def _people(record: Record) -> Picture | None:
+def people_scores(record: Record) -> dict[str, dict[str, float]]:
+    """Scores of each person that a report compares, the least first.
+
+    Where levels were scored: with nothing, with a recording, with labels, on the same trials.
+    Otherwise without and with what was chosen.
+    """
+    answers = record.levels.answers(record.n_labels)
+    if len(answers) > 1:
+        words = {**LEVEL_WORDS, "labels": f"{record.n_labels} labels of each class"}
+        if len(answers) > 2:  # four marks on a line are too many
+            answers.pop("stream", None)
+        return {words[level]: answers[level] for level in words if level in answers}
     baseline, chosen = record.baseline, record.chosen
     if baseline is None or not baseline.candidate or not baseline.test:
+        return {}
+    found = {"default recipe" if record.auto else "uncensored": baseline.test}
+    if chosen is not None and chosen is not baseline:
+        found["chosen"] = chosen.test
+    return found
+
+
+def _people(record: Record) -> Made:
+    found = people_scores(record)
+    if not found:
         return None
-    other = None if chosen is None or chosen is baseline else chosen.test
-    ranked = sorted(baseline.test, key=lambda person: baseline.test[person])
+    first = next(iter(found.values()))
+    ranked = sorted(first, key=lambda person: first[person])
     ends = [ranked[0], ranked[-1]] if len(ranked) > 12 else ranked
-    scores = "; ".join(
-        f"{person} {percent(baseline.test[person], 0)}"
-        + (f" to {percent(other[person], 0)}" if other and person in other else "")
+    numbers = "; ".join(
+        f"{person} {' to '.join(percent(s[person], 0) for s in found.values() if person in s)}"
         for person in ends
     )
-    before = "default recipe" if record.auto else "uncensored"
-    what = "without and with the chosen censor" if other else "with the uncensored model"
-    if record.auto:
-        what = "with the default recipe and with the answer" if other else "with the default recipe"
     which = "lowest and highest of them" if len(ends) < len(ranked) else "from lowest to highest"
     alt = (
-        f"Test balanced accuracy of each of {len(ranked)} people {what}, sorted by the "
-        f"{before if record.auto else 'uncensored'} score; {which}: {scores}."
+        f"Balanced accuracy of each of {len(ranked)} people held out, sorted by the first score "
+        f"({', '.join(found)}); {which}: {numbers}."
     )
+    return alt, lambda sheet: scores.draw_people(found, 1 / record.n_classes, sheet)
+
+
+def _classes(record: Record) -> Made:
+    names = record.about["classes"]
+    rows = [
+        Row(name, [c[i, i] / c[i].sum() for c in record.confusions.values() if c[i].any()])
+        for i, name in enumerate(names)
+    ]
+    rows = [row for row in rows if row.scores]
+    if not rows:
+        return None
+    means = "; ".join(f"{row.name} {percent(float(np.mean(row.scores)))}" for row in rows)
+    alt = f"Dot plot: how much of each class was recognised of every person. Means: {means}."
+    of = "trials of the class that were recognised, %"
+    return alt, lambda sheet: scores.draw_rows(rows, 1 / record.n_classes, sheet, of)
+
+
+def _calibration(record: Record) -> Made:
+    if record.calibration is None:
+        return None
+    confidence, accuracy = record.calibration
+    numbers = "; ".join(
+        f"sure to {percent(c, 0)}, right in {percent(a, 0)}"
+        for c, a in zip(confidence, accuracy, strict=True)
+    )
+    alt = f"How often the model was right against how sure it was, on people held out: {numbers}."
     chance = 1 / record.n_classes
-    return _picture(
-        record,
-        "people",
-        alt,
-        lambda theme, stamp: score_figures.people_figure(
-            baseline.test, other, chance, theme, stamp, before
-        ),
+    return alt, lambda sheet: classes.draw_calibration(confidence, accuracy, chance, sheet)
+
+
+def _filters(record: Record) -> Made:
+    found = record.filters
+    if found is None:
+        return None
+    unit = "Hz" if found.in_hertz else "cycles per sample"
+    shown = range(min(filters.MOST_FILTERS, len(found.spatial)))
+    numbers = "; ".join(
+        f"most at channel {found.channels[int(abs(found.spatial[i]).argmax())]} and at "
+        f"{found.frequencies[int(found.response[i].argmax())]:.3g} {unit}"
+        for i in shown
     )
+    alt = f"Spatial filters of the network that weigh most, with their frequencies: {numbers}."
+    parts = found.spatial, found.response, found.frequencies, found.channels
+    return alt, lambda sheet: filters.draw_filters(*parts, sheet, found.in_hertz)
 
 
 def leaks(record: Record) -> list[Leak]:
@@ -266,7 +333,7 @@ def _latent_of(record: Record, role: str) -> str:
     return "chosen" if chosen else "uncensored"
 
 
-def _leakage(record: Record) -> Picture | None:
+def _leakage(record: Record) -> Made:
     shares = leaks(record)
     if not shares:
         return None
@@ -276,15 +343,10 @@ def _leakage(record: Record) -> Picture | None:
         for leak in shares
     )
     alt = f"How often a fresh probe recognises the person from the latent: {numbers}."
-    return _picture(
-        record,
-        "leakage",
-        alt,
-        lambda theme, stamp: latent_figures.leakage_figure(shares, theme, stamp),
-    )
+    return alt, lambda sheet: latents.draw_leakage(shares, sheet)
 
 
-def _curves(record: Record) -> Picture | None:
+def _curves(record: Record) -> Made:
     curves = [curve for curve in record.curves if curve.get("task_loss")]
     if not curves or record.focus is None:
         return None
@@ -300,16 +362,14 @@ def _curves(record: Record) -> Picture | None:
             first, best = np.mean(np.array(ends, np.float64), axis=0)
             parts.append(f"{words} {first:.3g} after the first epoch, {best:.3g} at the one kept")
     alt = f"Learning curves of {record.focus.name} in {len(curves)} trainings: {'; '.join(parts)}."
-    return _picture(
-        record,
-        "curves",
-        alt,
-        lambda theme, stamp: latent_figures.curves_figure(curves, theme, stamp),
-    )
+    return alt, lambda sheet: latents.draw_curves(curves, sheet)
 
 
-def _maps(record: Record) -> Picture | None:
-    maps = {}
+def _maps(record: Record) -> Made:
+    maps: dict[str, Mapping[str, Any]] = {}
+    # Where a probe cannot tell people apart, a map of them says nothing.
+    if not any(leak.low > leak.chance for leak in leaks(record)):
+        return None
     before = record.baseline_portrait
     if before is not None and before.points:
         maps[_latent_of(record, "baseline") if record.auto else "uncensored"] = before.points
@@ -318,6 +378,7 @@ def _maps(record: Record) -> Picture | None:
         maps["chosen"] = after.points
     if not maps:
         return None
+    maps = {title: _of_few(points) for title, points in maps.items()}
     trials = next(iter(maps.values()))
     alt = (
         f"Maps in two dimensions of the latents of {len(trials['points'])} trials of "
@@ -325,12 +386,18 @@ def _maps(record: Record) -> Picture | None:
         f"coloured by person and by class: {' and '.join(maps)}. How well people are told apart is "
         "measured in the picture of leakage."
     )
-    return _picture(
-        record, "maps", alt, lambda theme, stamp: latent_figures.maps_figure(maps, theme, stamp)
-    )
+    return alt, lambda sheet: latents.draw_maps(maps, sheet)
 
 
-def _confusion(record: Record) -> Picture | None:
+def _of_few(points: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave so many people on a map as can be told apart."""
+    people = sorted(set(points["subject"]))
+    few = {people[i] for i in evenly(len(people), MOST_ON_MAP)}
+    kept = [i for i, person in enumerate(points["subject"]) if person in few]
+    return {name: [points[name][i] for i in kept] for name in ("points", "subject", "label")}
+
+
+def _confusion(record: Record) -> Made:
     counts = record.confusion
     if counts is None or record.focus is None:
         return None
@@ -344,9 +411,19 @@ def _confusion(record: Record) -> Picture | None:
     alt = (
         f"Confusion matrix of {record.focus.name} on test people. Recognised of each class: {hits}."
     )
-    return _picture(
-        record,
-        "confusion",
-        alt,
-        lambda theme, stamp: score_figures.confusion_figure(counts, names, theme, stamp),
-    )
+    return alt, lambda sheet: classes.draw_confusion(counts, names, sheet)
+
+
+MAKERS: dict[str, Callable[[Record], Made]] = {
+    "levels": _levels,
+    "people": _people,
+    "classes": _classes,
+    "confusion": _confusion,
+    "curves": _curves,
+    "leakage": _leakage,
+    "maps": _maps,
+    "filters": _filters,
+    "calibration": _calibration,
+    "methods": _methods,
+}
+"""All pictures there may be, in the order of the page."""

@@ -63,7 +63,7 @@ def python(record: Record) -> str:
     arguments |= {name: repr(asked[name]) for name in ("signal", "fixed") if asked.get(name)}
     given = ("new_person", "n_labels")
     arguments |= {name: repr(definition[name]) for name in given if name in definition}
-    arguments["out"] = repr(record.name)
+    arguments["out"] = repr(record.place)
     classifier = _classifier(record)
     if classifier:
         arguments["classifier"] = f"at.CensoredClassifier({classifier})"

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from autotransfer.errors import join_some
 from autotransfer.report.formatting import count, hours, people, percent
 from autotransfer.report.pictures import leaks
 from autotransfer.report.record import Record
+
+CLOSE = 0.05
+"""Calibration error below which probabilities are called good."""
+
+MOST_CELLS = 20_000
+"""Most numbers in the tables of single people: each is a piece of the page."""
 
 
 def focus(record: Record) -> str:
@@ -57,6 +65,39 @@ def leakage_sentences(record: Record) -> list[str]:
             "given the credit."
         )
     return [sentence, credit]
+
+
+def calibration_words(record: Record) -> str:
+    """Say how far how sure the answer is differs from how often it is right."""
+    if record.calibration is None:
+        return ""
+    confidence, accuracy = record.calibration
+    gap = float(np.mean(confidence - accuracy))
+    apart = float(np.mean(abs(confidence - accuracy)))
+    words = (
+        f"On people held out the answer was right in {percent(float(np.mean(accuracy)))} of all "
+        f"trials and sure to {percent(float(np.mean(confidence)))} in the mean; over parts of the "
+        f"trials the two are {percent(apart)} apart (expected calibration error)."
+    )
+    if apart < CLOSE:
+        return f"{words} Its probabilities can be taken as they are."
+    if abs(gap) < apart / 2:
+        return f"{words} It is too sure of some trials and not sure enough of others."
+    return f"{words} It is {'too sure of itself' if gap > 0 else 'not sure enough of itself'}."
+
+
+def confusions(record: Record) -> list[tuple[str, str, list[tuple[str, list[int]]]]]:
+    """Give the confusions of each person, who has the least first; none where they are too many."""
+    if record.n_classes**2 * len(record.confusions) > MOST_CELLS:
+        return []
+    found = []
+    for person, counts in record.confusions.items():
+        there = counts.sum(axis=1) > 0
+        recall = float(np.mean(counts.diagonal()[there] / counts.sum(axis=1)[there]))
+        rows = zip(record.about["classes"], counts.tolist(), strict=True)
+        found.append((recall, person, list(rows)))
+    ordered = sorted(found, key=lambda one: one[:2])
+    return [(person, percent(recall), rows) for recall, person, rows in ordered]
 
 
 def probe_errors(record: Record) -> list[str]:

@@ -72,6 +72,10 @@ class Answer:
         What must be read before anything else.
     next_steps : tuple of (str, str)
         What to do with the model, and the command for it.
+    levels : tuple of str
+        How it was found what is worth knowing of a new person; stands by the picture of people.
+    how : tuple of str
+        How it was chosen, and what there was no time for; stands by what was tried.
     """
 
     headline: str
@@ -79,6 +83,8 @@ class Answer:
     paragraphs: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     next_steps: tuple[tuple[str, str], ...] = ()
+    levels: tuple[str, ...] = ()
+    how: tuple[str, ...] = ()
 
 
 def answer(record: Record) -> Answer:

@@ -55,9 +55,9 @@ def write_report(
         If there is no run in the folder, or there is no folder to write in.
     """
     # Not at the top: who asks for leakage need not wait for matplotlib and Optuna.
+    from autotransfer.report.gather import gather
     from autotransfer.report.page import page
     from autotransfer.report.pictures import draw, pictures
-    from autotransfer.report.record import gather
 
     folder = Path(run).expanduser()
     target = folder / "report.html" if out is None else Path(out).expanduser()
@@ -82,7 +82,7 @@ def write_report(
 
 def _write_assets(folder: Path, record: Record, drawings: Mapping[str, Drawing]) -> None:
     """Write pictures and tables; what an earlier report left there and this one lacks goes."""
-    from autotransfer.report.pictures import NAMES
+    from autotransfer.report.pictures import MAKERS
     from autotransfer.report.tables import TABLES
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,9 @@ def _write_assets(folder: Path, record: Record, drawings: Mapping[str, Drawing])
         rows = table(record)
         if not rows.empty:
             contents[f"{name}.csv"] = csv_table(rows)
-    names = [f"{n}.{kind}" for n in NAMES for kind in ("svg", "png")] + [f"{n}.csv" for n in TABLES]
+    names = [f"{n}.{kind}" for n in MAKERS for kind in ("svg", "png")] + [
+        f"{n}.csv" for n in TABLES
+    ]
     for name in names:
         if name in contents:
             atomic.write_bytes(folder / name, contents[name])

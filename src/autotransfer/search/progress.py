@@ -44,7 +44,7 @@ class RunProgress(Viewed):
         super().__init__(shown)
         self._every, self._last = every, time.monotonic()
         # Setting -> trial -> scores of its people: a trial may be told of more than once.
-        self._scores: dict[str, dict[str, dict[str, float]]] = {}
+        self._scores: dict[str, dict[tuple[int, str], dict[str, float]]] = {}
         self._stage, self._total, self._done, self._failed, self._running = "", 0, 0, 0, 0
         self._fresh, self._start = 0, time.monotonic()
 
@@ -123,7 +123,7 @@ class RunProgress(Viewed):
             self._failed += 1
             return
         trials = self._scores.setdefault(self.name_of(entry.trial.setting), {})
-        trials[entry.id] = entry.result["validation"]["subjects"]
+        trials[entry.trial.seed, entry.id] = entry.result["validation"]["subjects"]
 
     def _words(self) -> str:
         return STAGES.get(self._stage, self._stage)
@@ -153,15 +153,20 @@ class RunProgress(Viewed):
 
     def _of_settings(self) -> list[str]:
         """Say which setting is best so far, and the first answer."""
-        people = {name: len(set(chain(*trials.values()))) for name, trials in self._scores.items()}
-        most = max(people.values(), default=0)
-        # What was tried on some groups of people only is not compared with the rest.
-        scores = {n: _values(t) for n, t in self._scores.items() if people[n] == most}
+        seeds = {name: _by_seed(trials) for name, trials in self._scores.items()}
+        most = max((len(people) for own in seeds.values() for people in own.values()), default=0)
+        # What was tried on some groups of people only is not compared with the rest; nor is a
+        # further seed of a setting, before it was.
+        scores = {
+            name: [value for people in own.values() if len(people) == most for value in people]
+            for name, own in seeds.items()
+        }
+        scores = {name: values for name, values in scores.items() if values}
         if not scores:
             return []
         first = next(iter(self._scores))  # what a hands-off run begins with
         best = max(scores, key=lambda n: float(np.mean(scores[n])))
-        facts = [f"first answer {_spread(_values(self._scores[first]))} {first}"]
+        facts = [f"first answer {_spread(scores[first])} {first}"] if first in scores else []
         return facts if best == first else [f"best so far  {_spread(scores[best])} {best}", *facts]
 
     def _left(self) -> float | None:
@@ -182,9 +187,17 @@ class RunProgress(Viewed):
             self.say(f"{self._words()}: {self._done}/{self._total}, {facts}")
 
 
-def _values(trials: dict[str, dict[str, float]]) -> list[float]:
+def _values(trials: dict[tuple[int, str], dict[str, float]]) -> list[float]:
     """Scores of people in some trials."""
     return [value for people in trials.values() for value in people.values()]
+
+
+def _by_seed(trials: dict[tuple[int, str], dict[str, float]]) -> dict[int, list[float]]:
+    """Scores of people by the seed of the trials, which hold out each person once."""
+    found: dict[int, list[float]] = {}
+    for (seed, _), people in trials.items():
+        found.setdefault(seed, []).extend(people.values())
+    return found
 
 
 def _spread(values: list[float]) -> str:

@@ -27,6 +27,42 @@ def candidate_table(choice: Choice, scores: list[TrialScores]) -> pd.DataFrame:
     return settings_table(by_setting(scores), choice.setting, choice.failed)
 
 
+def scores_table(choice: Choice, scores: list[TrialScores]) -> pd.DataFrame:
+    """List the test score of everybody: person, level, method, seed, score.
+
+    Every candidate with every seed, and the choice made without the person, which has no seed.
+    """
+    parts = [("nothing", str(one.setting), one.seed, one.test) for one in scores]
+    nested = "choice without this person"
+    return tidy_scores([*parts, ("nothing", nested, None, choice.nested)])
+
+
+def tidy_scores(
+    parts: Iterable[tuple[str, str, int | None, Mapping[str, float]]],
+) -> pd.DataFrame:
+    """Make a table with a row for each score.
+
+    Parameters
+    ----------
+    parts : iterable of (level, method, seed, scores)
+        What is known of a new person, how it was predicted, with which seed (None for several),
+        and the balanced accuracy of each person.
+
+    Examples
+    --------
+    >>> tidy_scores([("nothing", "answer", None, {"eve": 0.5})])
+      person    level  method  seed  score
+    0    eve  nothing  answer  <NA>    0.5
+    """
+    rows = [
+        (person, level, method, seed, score)
+        for level, method, seed, scores in parts
+        for person, score in scores.items()
+    ]
+    table = pd.DataFrame(rows, columns=["person", "level", "method", "seed", "score"])
+    return table.astype({"seed": "Int64", "score": "float64"})
+
+
 def settings_table(
     trials: Mapping[Setting, list[TrialScores]],
     chosen: Setting,

@@ -40,7 +40,7 @@ class RunFolder:
         self.refit = path / "refit.json"
         self.checkpoints, self.signals = path / "checkpoints", path / "signals"
         self.predictions, self.networks = path / "predictions", path / "networks"
-        self.levels = path / "levels.csv"
+        self.levels, self.scores = path / "levels.csv", path / "scores.csv"
         self.heartbeat = path / ".heartbeat.json"
 
     def claim(self, definition: dict[str, Any], about: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ STAGES = (
 )
 """As they stand in the ledger: "auto" and "closing" are the plans at the start and at the end."""
 
-TABLES = ("trials.csv", "candidates.csv", "levels.csv", "results.json")
+TABLES = ("trials.csv", "candidates.csv", "levels.csv", "scores.csv", "results.json")
 
 
 def lines(folder: Path) -> list[dict[str, object]]:

@@ -19,8 +19,8 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError, IncompleteResultsError, SettingError
 from autotransfer.report import write_report
+from autotransfer.report.gather import gather
 from autotransfer.report.pictures import pictures
-from autotransfer.report.record import gather
 from autotransfer.search import Space
 from autotransfer.search.engines.base import Carried
 from autotransfer.search.procedures.plan import fit_groups
@@ -140,7 +140,7 @@ def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
     assert "With 5 labels of each class</dt>" in text
     assert f">{shown if shown[1:] != '0.0' else '0.0'} points<" in text
     assert "Balanced accuracy of people held out against what is known of them" in text
-    assert "autotransfer adapt run recording.npz --out person.model" in text
+    assert "person = model.adapt(X_recording)" in text
     assert (folder / "report-files" / "levels.png").exists()
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     again = auto(folder, **options).fit(DATA)

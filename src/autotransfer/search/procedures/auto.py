@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from autotransfer.data.trials import Array
 from autotransfer.errors import IncompleteResultsError
 from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Engine, Handle
@@ -38,6 +39,7 @@ from autotransfer.search.procedures.closing import (
     record_portraits,
     submit_refits,
 )
+from autotransfer.search.procedures.held_out import HeldOut, mean_probabilities
 from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.procedures.plan import (
     FINALISTS,
@@ -472,19 +474,16 @@ class AutoProcedure:
 
     def _together(self, members: Sequence[Member], plan: AutoPlan) -> dict[str, float] | None:
         """Score everybody by the mean probability of some members; None if a file is missing."""
-        n_classes = len(self.problem.classes)
-        mean = np.zeros((len(self.problem.codes), n_classes))
-        for member in members:
-            for trial in self._trials(member.setting, plan, member.seed):
-                held_out = trial.fold_of(self.problem).validation
-                shape = len(held_out), n_classes
-                found = self.folder.read_predictions(trial.id(self.shared.hash), shape)
-                if found is None:
-                    return None
-                mean[held_out] += found
+        mean = self._predicted(members, plan)
+        if mean is None:
+            return None
         everybody = np.arange(len(mean))
         people: dict[str, float] = scores(self.problem, everybody, mean.argmax(1))["subjects"]
         return people
+
+    def _predicted(self, members: Sequence[Member], plan: AutoPlan) -> Array | None:
+        trials = [t for m in members for t in self._trials(m.setting, plan, m.seed)]
+        return mean_probabilities(trials, self.shared, self.folder)
 
     # Answers.
 
@@ -492,6 +491,7 @@ class AutoProcedure:
         """Choose from what was tried so far."""
         answer = nested_answer(self._tried(plan), self.rule, most)
         classical = [e.result["subjects"] for e in self.ledger.entries("reference") if e.result]
+        predicted = self._predicted(answer.members, plan)
         return Outcome(
             answer,
             tuple(self._scores),
@@ -502,6 +502,7 @@ class AutoProcedure:
             complete,
             new_person=self.options.new_person,
             n_labels=self.options.n_labels,
+            held_out=None if predicted is None else HeldOut.of(self.problem, predicted),
         )
 
     def _begin_answer(self, plan: AutoPlan) -> None:

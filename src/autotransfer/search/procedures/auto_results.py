@@ -17,6 +17,7 @@ from autotransfer.search.results import (
     run_summary,
     setting_summary,
     settings_table,
+    tidy_scores,
 )
 from autotransfer.search.settings.selection import TrialScores, describe
 from autotransfer.search.settings.setting import Setting
@@ -31,6 +32,28 @@ def levels_table(outcome: Outcome) -> pd.DataFrame:
     """Make the table of levels: person, level, amount, tested, method, score."""
     columns = ["person", "level", "amount", "tested", "method", "score"]
     return pd.DataFrame(outcome.levels.rows(), columns=columns).astype({"amount": "Int64"})
+
+
+def scores_table(outcome: Outcome) -> pd.DataFrame:
+    """List the score of everybody held out: person, level, method, seed, score.
+
+    Every setting that was tried on all groups with every seed; the answer, chosen by everybody and
+    without the person; the classical pipeline; and what each level was worth, by the first network
+    of the answer on later trials. What is of no single seed has none.
+    """
+    answer, level = outcome.answer, outcome.new_person
+    first = f"first network of the answer, {answer.members[0].setting}"
+    parts = [
+        *((level, str(t.setting), t.seed, t.test) for own in _whole(outcome).values() for t in own),
+        (level, "answer", None, answer.scores),
+        (level, "answer chosen without this person", None, answer.nested),
+        ("nothing", "classical pipeline", None, outcome.reference),
+        *(
+            (known, first, answer.members[0].seed, found)
+            for known, found in outcome.levels.answers(outcome.n_labels).items()
+        ),
+    ]
+    return tidy_scores(parts)
 
 
 def _levels(levels: Levels, n_labels: int) -> dict[str, Any]:
@@ -77,6 +100,7 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
         ],
         "together": describe(answer.scores),
         "together_subjects": dict(answer.scores),
+        "held_out": None if outcome.held_out is None else outcome.held_out.to_json(),
         "plan": {
             "n_folds": n_folds,
             "n_seeds": len({t.seed for t in trials[answer.setting]}),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from autotransfer.search.levels.cases import N_LABELS
 from autotransfer.search.levels.worth import Levels
 from autotransfer.search.procedures.answer import Answer
+from autotransfer.search.procedures.held_out import HeldOut
 from autotransfer.search.procedures.plan import AutoPlan
 from autotransfer.search.settings.selection import TrialScores
 
@@ -37,6 +38,8 @@ class Outcome:
         What will be known of a new person, by which all was chosen.
     n_labels : int
         Labels of each class, at level labels.
+    held_out : HeldOut or None
+        How the answer predicted people held out; None if predictions are missing.
     """
 
     answer: Answer
@@ -49,3 +52,4 @@ class Outcome:
     levels: Levels = field(default_factory=Levels)
     new_person: str = "nothing"
     n_labels: int = N_LABELS
+    held_out: HeldOut | None = None

@@ -1,4 +1,4 @@
-"""The paper's two pictures, and the confusion matrix."""
+"""Pictures of scores: of methods, of people, and of what is known of a new person."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from autotransfer.leakage.result import Estimate
-from autotransfer.report.formatting import short
-from autotransfer.report.theme import Theme, new_figure
+from autotransfer.report.figures.theme import Sheet, Theme, figure_of
+from autotransfer.text import short
 
 MOST_NAMES = 45
 """Most people that are named in a picture."""
 
+_ENDS = (np.nanmin, np.nanmax)
+
 
 @dataclass(frozen=True)
 class Row:
-    """Scores of a method.
+    """Scores of a method, or of a class.
 
     Parameters
     ----------
@@ -40,10 +41,16 @@ class Row:
     mark: str = ""
 
 
-def methods_figure(rows: Sequence[Row], chance: float, theme: Theme, stamp: str = "") -> Figure:
-    """Draw the test score of every person with every method, and the means."""
-    figure, (ax,) = new_figure(0.9 + 0.46 * len(rows) + 0.2 * bool(stamp), theme, stamp)
+def draw_rows(
+    rows: Sequence[Row],
+    chance: float,
+    sheet: Sheet,
+    of: str = "balanced accuracy on unseen people, %",
+) -> Axes:
+    """Draw the score of every person in every row, and the means."""
+    (ax,) = sheet.axes(0.9 + 0.46 * len(rows) + 0.2 * bool(sheet.stamp))
     rng = np.random.default_rng(0)
+    theme = sheet.theme
     colours = {"chosen": theme.chosen, "baseline": theme.baseline}
     for place, row in enumerate(rows):
         colour = colours.get(row.role, theme.quiet)
@@ -52,15 +59,8 @@ def methods_figure(rows: Sequence[Row], chance: float, theme: Theme, stamp: str 
         ax.scatter(scores, place + spread, s=17, color=colour, alpha=0.55, linewidth=0)
         mean = float(scores.mean())
         marker = "s" if row.role == "chosen" else "D"
-        ax.plot(
-            mean,
-            place,
-            marker,
-            ms=7,
-            color=colour,
-            markeredgecolor=theme.paper,
-            markeredgewidth=1.2,
-        )
+        edge = {"markeredgecolor": theme.paper, "markeredgewidth": 1.2}
+        ax.plot(mean, place, marker, ms=7, color=colour, **edge)  # type: ignore[arg-type]
         bold = "bold" if row.role else "normal"
         along = ax.get_yaxis_transform()
         words = short(row.name, 46) + (f" ({row.mark})" if row.mark else "")
@@ -81,37 +81,54 @@ def methods_figure(rows: Sequence[Row], chance: float, theme: Theme, stamp: str 
     ax.spines["left"].set_visible(False)
     ax.grid(axis="x", linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.set_xlabel("balanced accuracy on unseen people, %")
-    return figure
+    ax.set_xlabel(of)
+    return ax
 
 
-def people_figure(
-    baseline: Mapping[str, float],
-    chosen: Mapping[str, float] | None,
-    chance: float,
-    theme: Theme,
-    stamp: str = "",
-    before_is: str = "uncensored",
-) -> Figure:
-    """Draw each person's test score without and with what was chosen, sorted by the former."""
-    people = sorted(baseline, key=lambda person: baseline[person])
-    before = 100 * np.array([baseline[person] for person in people])
-    after = None
-    if chosen is not None:
-        after = 100 * np.array([chosen.get(person, np.nan) for person in people])
+def draw_people(
+    scores: Mapping[str, Mapping[str, float]], chance: float | None, sheet: Sheet
+) -> Axes:
+    """Draw each person's scores as marks on a line, sorted by the first of them.
+
+    Parameters
+    ----------
+    scores : mapping of str to mapping of str to float
+        What they are of, from the least to the most that is known or done -> person -> balanced
+        accuracy. Of two, gains and losses are coloured.
+    chance : float or None
+        What guessing gives.
+    sheet : Sheet
+        Where to draw.
+    """
+    theme = sheet.theme
+    first, *others = scores.items()
+    before = dict(first[1])
+    people = sorted(before, key=lambda person: before[person])
+    values = {
+        name: 100 * np.array([own.get(person, np.nan) for person in people])
+        for name, own in (first, *others)
+    }
     named = len(people) <= MOST_NAMES
-    height = 1.2 + 0.2 * len(people) if named else 3.4
-    figure, (ax,) = new_figure(height, theme, stamp)
+    (ax,) = sheet.axes(1.2 + 0.2 * len(people) if named else 3.4)
     place = np.arange(len(people))
-    if after is not None:
-        gain = after - before
+    lines = ax.hlines if named else ax.vlines
+    columns = list(values.values())
+    if len(columns) == 2:
+        gain = columns[1] - columns[0]
         for colour, rows in ((theme.chosen, gain > 1e-7), (theme.placebo, gain < -1e-7)):
-            (ax.hlines if named else ax.vlines)(
-                place[rows], before[rows], after[rows], color=colour, linewidth=1.8, alpha=0.75
-            )
-    _dots(ax, before, place, named, "o", theme.paper, theme.baseline, before_is)
-    if after is not None:
-        _dots(ax, after, place, named, "s", theme.chosen, theme.chosen, "chosen")
+            ends = columns[0][rows], columns[1][rows]
+            lines(place[rows], *ends, color=colour, linewidth=1.8, alpha=0.75)
+    elif len(columns) > 2:
+        low, high = (end(np.array(columns), axis=0) for end in _ENDS)
+        lines(place, low, high, color=theme.faint, linewidth=2.2, zorder=1)
+    looks = [
+        ("o", theme.paper, theme.baseline),
+        ("s", theme.chosen, theme.chosen),
+        ("D", theme.placebo, theme.placebo),
+        ("^", theme.many[2], theme.many[2]),
+    ]
+    for (name, own), look in zip(values.items(), looks, strict=False):
+        _dots(ax, own, place, named, *look, name)
     if named:
         ax.set_yticks(place, [short(person) for person in people])
         ax.tick_params(axis="y", length=0, labelsize=8)
@@ -119,24 +136,24 @@ def people_figure(
         ax.set_ylabel("person")
         ax.set_xlabel("balanced accuracy, %")
     else:
-        ax.set_xlabel(f"{len(people)} people, sorted by the {before_is} score")
+        ax.set_xlabel(f"{len(people)} people, sorted by the score: {first[0]}")
         ax.set_ylabel("balanced accuracy, %")
     ax.grid(axis="x" if named else "y", linewidth=0.6)
     ax.set_axisbelow(True)
-    _mark_chance(ax, chance, theme, upright=named)
-    if after is not None:
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    return figure
+    if chance is not None and _is_near(chance, *(f(list(values.values())) for f in _ENDS)):
+        _mark_chance(ax, chance, theme, upright=named)
+    if others:
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2 if len(others) > 2 else 3)
+    return ax
 
 
-def levels_figure(
+def draw_levels(
     curves: Mapping[str, Mapping[int | None, Estimate]],
     reference: float | None,
     chance: float,
-    theme: Theme,
-    stamp: str = "",
+    sheet: Sheet,
     uncensored: Mapping[str, Mapping[int | None, Estimate]] | None = None,
-) -> Figure:
+) -> list[Axes]:
     """Draw accuracy against what is known of a new person.
 
     Parameters
@@ -146,14 +163,17 @@ def levels_figure(
         nothing, None is all there is. "stream" has one amount.
     reference : float or None
         Mean of the classical pipeline, with nothing.
-    chance, theme, stamp
-        As for the other pictures.
+    chance : float
+        What guessing gives.
+    sheet : Sheet
+        Where to draw.
     uncensored : mapping, optional
         The same curves without the censor of the answer.
     """
     sides = {"recording": "trials without labels", "labels": "labels of each class"}
     shown = {level: words for level, words in sides.items() if len(curves.get(level, {})) > 1}
-    figure, axes = new_figure(3.1, theme, stamp, columns=max(len(shown), 1))
+    axes = sheet.axes(3.1, columns=max(len(shown), 1))
+    theme = sheet.theme
     colours = {"recording": theme.chosen, "labels": theme.placebo}
     for ax, (level, words) in zip(axes, shown.items(), strict=False):
         curve = curves[level]
@@ -194,9 +214,9 @@ def levels_figure(
     lows = [100 * value for value in [*(one.low for one in drawn), *points]]
     highs = [100 * value for value in [*(one.high for one in drawn), *points]]
     bottom = min(lows)
-    near = bottom - 100 * chance < 0.6 * (max(highs) - bottom)
+    near = _is_near(chance, bottom, max(highs))
     for ax in axes:
-        if near:  # else it would press all lines together
+        if near:
             _mark_chance(ax, chance, theme, upright=False)
         ax.set_ylim(100 * chance - 2 if near else bottom - 2, min(max(highs) + 2, 101))
     for ax in axes[1:]:
@@ -204,45 +224,15 @@ def levels_figure(
     axes[0].set_ylabel("balanced accuracy, %")
     named = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
     first = {name: handle for handle, name in reversed(named)}
-    figure.legend(
+    figure_of(axes).legend(
         first.values(), first.keys(), loc="outside lower center", ncols=len(first), fontsize=7.5
     )
-    return figure
+    return axes
 
 
-def confusion_figure(
-    counts: npt.NDArray[np.int64], names: Sequence[str], theme: Theme, stamp: str = ""
-) -> Figure:
-    """Draw shares of each true class that were taken for each class, with counts."""
-    n = len(counts)
-    total = counts.sum(axis=1, keepdims=True)
-    shares = np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
-    figure, (ax,) = new_figure(min(5.2, 1.5 + 0.7 * n), theme, stamp)
-    shades = theme.shades
-    ax.imshow(shares, cmap=shades, vmin=0, vmax=1, aspect="auto")
-    if n <= 12:
-        for i, j in np.ndindex(n, n):
-            red, green, blue, _ = shades(float(shares[i, j]))
-            bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
-            ax.text(
-                j,
-                i,
-                f"{100 * shares[i, j]:.0f} %\n{counts[i, j]}",
-                ha="center",
-                va="center",
-                color="#10161c" if bright else "#ffffff",
-                fontsize=9 if n <= 6 else 7,
-            )
-    labels = [short(name) for name in names]
-    ax.set_xticks(
-        range(n), labels, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right"
-    )
-    ax.set_yticks(range(n), labels)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.set_xlabel("class that the model said")
-    ax.set_ylabel("true class")
-    return figure
+def _is_near(chance: float, low: float, high: float) -> bool:
+    """Tell whether guessing can be drawn without pressing all scores, in percent, together."""
+    return bool(low - 100 * chance < 0.6 * (high - low))
 
 
 def _dots(

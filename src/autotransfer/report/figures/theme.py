@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from autotransfer.errors import SettingError
 from autotransfer.text import well_formed
 
 WIDTH = 4.2
@@ -111,41 +112,69 @@ def drawing(theme: Theme) -> Iterator[None]:
         yield
 
 
-def new_figure(
-    height: float, theme: Theme, stamp: str = "", rows: int = 1, columns: int = 1
-) -> tuple[Figure, list[Axes]]:
-    """Make a figure with its axes, stamped if need be.
+@dataclass(frozen=True)
+class Sheet:
+    """Where a picture is drawn, and how it looks.
 
     Parameters
     ----------
-    height : float
-        Inches.
     theme : Theme
         Colours.
     stamp : str
         Word across the picture, or "".
-    rows, columns : int
-        Of axes.
+    on : Axes, optional
+        To draw on, instead of a figure of its own; for pictures of one panel.
+    shown : bool
+        Whether pyplot knows the figure, so that notebooks and ``plt.show()`` show it.
     """
-    figure = Figure((WIDTH, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    if stamp:
-        figure.suptitle(stamp, color=theme.placebo, fontsize=10, fontweight="bold")
-        word = stamp.partition(":")[0]
-        figure.text(
-            0.5,
-            0.5,
-            word,
-            color=theme.placebo,
-            alpha=0.16,
-            rotation=20,
-            ha="center",
-            va="center",
-            fontsize=min(46, 520 / len(word)),
-            fontweight="bold",
-            zorder=10,
-        )
-    return figure, [ax for row in axes for ax in row]
+
+    theme: Theme = LIGHT
+    stamp: str = ""
+    on: Axes | None = None
+    shown: bool = False
+
+    def axes(self, height: float, rows: int = 1, columns: int = 1) -> list[Axes]:
+        """Make a figure of some height in inches with its axes, stamped if need be."""
+        if self.on is not None:
+            if rows * columns > 1:
+                raise SettingError(
+                    f"This picture has {rows * columns} panels and does not fit into one axes. "
+                    "Leave ax out: it makes a figure of its own."
+                )
+            return [self.on]
+        figure = self._figure(height)
+        axes = figure.subplots(rows, columns, squeeze=False)
+        if self.stamp:
+            figure.suptitle(self.stamp, color=self.theme.placebo, fontsize=10, fontweight="bold")
+            word = self.stamp.partition(":")[0]
+            figure.text(
+                0.5,
+                0.5,
+                word,
+                color=self.theme.placebo,
+                alpha=0.16,
+                rotation=20,
+                ha="center",
+                va="center",
+                fontsize=min(46, 520 / len(word)),
+                fontweight="bold",
+                zorder=10,
+            )
+        return [ax for row in axes for ax in row]
+
+    def _figure(self, height: float) -> Figure:
+        if not self.shown:
+            return Figure((WIDTH, height), layout="constrained")
+        from matplotlib import pyplot as plt  # of a user's program: it may open windows
+
+        return plt.figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def figure_of(axes: Axes | Sequence[Axes]) -> Figure:
+    """Give the figure that some axes are on."""
+    figure = (axes if isinstance(axes, Axes) else axes[0]).get_figure(root=True)
+    assert figure is not None
+    return figure
 
 
 def to_svg(figure: Figure) -> bytes:

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from autotransfer.report.formatting import short
-from autotransfer.report.theme import MARKERS, Theme, new_figure
+from autotransfer.report.figures.theme import MARKERS, Sheet, Theme
+from autotransfer.text import short
 
 ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
 """Methods whose latents are probed, with their markers."""
+
+MOST_IN_LEGEND = 12
+"""Most people or classes that a map names."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,12 @@ class Leak:
     name: str
 
 
-def leakage_figure(leaks: Sequence[Leak], theme: Theme, stamp: str = "") -> Figure:
+def draw_leakage(leaks: Sequence[Leak], sheet: Sheet) -> Axes:
     """Draw how well the person is recognised from each part of each latent."""
     parts = list(dict.fromkeys(leak.part for leak in leaks))
     roles = [role for role in ROLES if any(leak.role == role for leak in leaks)]
-    figure, (ax,) = new_figure(1.1 + len(parts) * (0.25 + 0.17 * len(roles)), theme, stamp)
+    (ax,) = sheet.axes(1.1 + len(parts) * (0.25 + 0.17 * len(roles)))
+    theme = sheet.theme
     for leak in leaks:
         place, nth = parts.index(leak.part), roles.index(leak.role)
         y = place + 0.24 * (nth - (len(roles) - 1) / 2)
@@ -95,41 +98,42 @@ def leakage_figure(leaks: Sequence[Leak], theme: Theme, stamp: str = "") -> Figu
         handletextpad=0.4,
         columnspacing=1.2,
     )
-    return figure
+    return ax
 
 
-def maps_figure(maps: Mapping[str, Mapping[str, Any]], theme: Theme, stamp: str = "") -> Figure:
+def draw_maps(maps: Mapping[str, Mapping[str, Any]], sheet: Sheet) -> list[Axes]:
     """Draw trials as points of a plane, coloured by person and by class.
 
     Parameters
     ----------
     maps : mapping
         Title -> ``points``, ``subject`` and ``label`` of trials; one or two.
-    theme : Theme
-        Colours.
-    stamp : str
-        Word across the picture, or "".
+    sheet : Sheet
+        Where to draw.
     """
     n = len(maps)
-    figure, axes = new_figure(5.6 if n > 1 else 3.2, theme, stamp, 2 if n > 1 else 1, 2)
+    axes = sheet.axes(6.4 if n > 1 else 4.0, 2 if n > 1 else 1, 2)
     for place, (title, trials) in enumerate(maps.items()):
         for nth, (key, by) in enumerate((("subject", "person"), ("label", "class"))):
             ax = axes[nth * n + place] if n > 1 else axes[nth]
-            _scatter(ax, np.asarray(trials["points"]), list(trials[key]), theme)
+            _scatter(ax, np.asarray(trials["points"]), list(trials[key]), sheet.theme)
             ax.set_title(f"{title}, by {by}")
-    # The last panel is one by class. People have no key: what counts is how they mix.
-    handles, labels = axes[-1].get_legend_handles_labels()
-    if len(labels) <= 12:
-        figure.legend(
-            handles,
-            [short(label, 24) for label in labels],
-            loc="outside lower center",
-            ncols=4 if max(map(len, labels)) <= 12 else 2,
-            markerscale=1.6,
-            handletextpad=0.2,
-            columnspacing=1.0,
-        )
-    return figure
+    # The first panel is one by person, the last one by class.
+    for ax in (axes[0], axes[-1]):
+        handles, labels = ax.get_legend_handles_labels()
+        if len(labels) <= MOST_IN_LEGEND:
+            ax.legend(
+                handles,
+                [short(label, 16) for label in labels],
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.02),
+                ncols=2,
+                markerscale=1.6,
+                handletextpad=0.2,
+                columnspacing=0.8,
+                fontsize=7.5,
+            )
+    return axes
 
 
 def _scatter(ax: Axes, points: npt.NDArray[np.float64], names: Sequence[str], theme: Theme) -> None:
@@ -157,20 +161,19 @@ def _natural(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def curves_figure(curves: Sequence[Mapping[str, Any]], theme: Theme, stamp: str = "") -> Figure:
+def draw_curves(curves: Sequence[Mapping[str, Any]], sheet: Sheet) -> list[Axes]:
     """Draw losses, and the penalty if there is one, over epochs: thin for trials, thick the mean.
 
     Parameters
     ----------
     curves : sequence of mapping
         One for each trial: name -> one number for each epoch, and ``best_epoch``.
-    theme : Theme
-        Colours.
-    stamp : str
-        Word across the picture, or "".
+    sheet : Sheet
+        Where to draw.
     """
     censored = any("penalty" in curve for curve in curves)
-    figure, axes = new_figure(4.4 if censored else 2.9, theme, stamp, 2 if censored else 1, 1)
+    axes = sheet.axes(4.4 if censored else 2.9, 2 if censored else 1)
+    theme = sheet.theme
     panels = [
         (axes[0], "task_loss", "training people", theme.baseline, "-"),
         (axes[0], "validation_loss", "validation people", theme.chosen, "--"),
@@ -194,7 +197,7 @@ def curves_figure(curves: Sequence[Mapping[str, Any]], theme: Theme, stamp: str 
     axes[-1].set_xlabel("epoch")
     axes[-1].sharex(axes[0])
     axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
-    return figure
+    return axes
 
 
 def mean_curve(lines: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:

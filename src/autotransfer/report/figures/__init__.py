@@ -1,0 +1,1 @@
+"""Drawings: numbers in, axes out; `autotransfer.plots` draws them for everybody."""
