@@ -268,13 +268,14 @@ HANDS_OFF = ("hands_off",)
 TRAINING = ("encoders",)
 PAGES = {
     "README.md": ("in_short",),
+    "docs/index.md": ("in_short",),
     "docs/figures.md": tuple(
         n
         for n in TABLES
         if n not in (*EVIDENCE, *PARTS, *ADAPTING, *AUGMENTING, *HANDS_OFF, *TRAINING)
     ),
     "docs/evidence.md": EVIDENCE,
-    "docs/adapting.md": ADAPTING,
+    "docs/level_tables.md": ADAPTING,
     "docs/augmenting.md": AUGMENTING,
     "docs/hands_off.md": HANDS_OFF,
     "docs/training.md": TRAINING,

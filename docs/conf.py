@@ -39,6 +39,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "myst_parser",
+    "sphinx_design",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]

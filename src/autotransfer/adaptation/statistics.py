@@ -15,7 +15,7 @@ from autotransfer.errors import SettingError
 
 PRIOR = 32
 """Trials that the statistics of training count for, by default: validation's choice of 0, 8 and 32
-on two of three data sets, and no loss on average with as few as 4 trials (docs/adapting.md)."""
+on two of three data sets, and no loss on average with as few as 4 trials (docs/level_tables.md)."""
 
 
 def statistics(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
