@@ -27,8 +27,8 @@ from autotransfer.training import CensoredClassifier
 from autotransfer.training.model.folder import write_files
 
 ADAPTED_TO = 64
-"""Unlabelled trials that a model is adapted to: more gain little (docs/level_tables.md), and all are in
-memory at once."""
+"""Unlabelled trials that a model is adapted to: more gain little (docs/level_tables.md), and all
+are in memory at once."""
 
 
 def run_trial(handle: Handle, trial: Trial) -> dict[str, Any]:
