@@ -14,6 +14,8 @@ from autotransfer.data.sources.mne import from_mne
 from autotransfer.data.sources.moabb import from_moabb
 from autotransfer.data.sources.moabb_name import from_moabb_name
 from autotransfer.data.sources.npz import read_npz, write_npz
+from autotransfer.data.sources.recordings.bids import read_bids
+from autotransfer.data.sources.recordings.read import read_recordings
 from autotransfer.data.sources.store import StoreWriter, read_store, write_store
 from autotransfer.data.splits import Fold, SubjectFolds
 from autotransfer.data.synthetic import make_leak, make_subjects
@@ -40,9 +42,11 @@ __all__ = [
     "load",
     "make_leak",
     "make_subjects",
+    "read_bids",
     "read_faces_basic",
     "read_inria_ern",
     "read_npz",
+    "read_recordings",
     "read_store",
     "write_npz",
     "write_store",
