@@ -14,6 +14,7 @@ from importlib.machinery import PathFinder
 EXTRAS = {
     "ray": ("ray",),
     "mne": ("mne",),
+    "bids": ("mne_bids",),
     "moabb": ("moabb", "pyriemann"),
     "braindecode": ("braindecode", "skorch", "torchaudio"),
     "postgres": ("psycopg", "psycopg_binary"),

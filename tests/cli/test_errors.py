@@ -30,7 +30,6 @@ def folder(tmp_path_factory):
     whole = (made / "study.npz").read_bytes()
     (made / "damaged.npz").write_bytes(whole[: len(whole) // 2])
     np.savez(made / "new.npz", X=np.zeros((3, 4, 32), np.float32))
-    (made / "recording.edf").write_bytes(b"0       ")
     RunFolder(made / "other").claim({"data": "of somebody else"}, {})
     (made / "empty").mkdir()
     return made
@@ -39,7 +38,10 @@ def folder(tmp_path_factory):
 FAILED = {
     "no such file": ("inspect nothing.npz --quick", "nothing.npz does not exist"),
     "damaged": ("inspect damaged.npz --quick", "damaged.npz is damaged"),
-    "not ours to read": ("inspect recording.edf --quick", "Read it with MNE"),
+    "band of a file": (
+        "inspect study.npz --quick --band 4-40",
+        "band cannot be set for a .npz file",
+    ),
     "no labels": ("inspect new.npz --quick", "lacks y, subject"),
     "measure": ("run study.npz --measure mdm", "no measure 'mdm'. Did you mean 'mmd'?"),
     "mode": ("run study.npz --mode all", "no mode 'all'"),
@@ -93,6 +95,10 @@ def test_what_fails_is_told_in_a_sentence(folder, monkeypatch, line, words):
         "run study.npz --no-such-option",
         "run study.npz --encoder-options F1",
         "fit study.npz",
+        "inspect study.npz --band 4",
+        "inspect study.npz --band a-b",
+        "inspect study.npz --events left=T1,right",
+        "inspect study.npz --tmax soon",
         "export other",
     ],
 )

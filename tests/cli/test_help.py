@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -34,7 +35,7 @@ COMMANDS = [
     "export",
     "datasets",
 ]
-HEAVY = ("torch", "sklearn", "pandas", "optuna", "scipy", "matplotlib")
+HEAVY = ("torch", "sklearn", "pandas", "optuna", "scipy", "numpy", "matplotlib", "jinja2", "mne")
 GROUP = typer.main.get_command(app)
 
 
@@ -47,8 +48,22 @@ def parameters(name):
     return {one.name: one for one in GROUP.commands[name].params}
 
 
-@pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["--version"]])
-def test_help_imports_nothing_heavy(args):
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["--version"],
+        ["status", str(FIXTURES / "run")],
+        ["status", str(FIXTURES / "auto_run"), "--json"],
+        ["datasets"],
+    ],
+    ids=" ".join,
+)
+def test_what_should_be_quick_imports_nothing_heavy(args):
     code = (
         "import json, sys\n"
         f"sys.argv = ['autotransfer', *{args!r}]\n"
@@ -70,6 +85,13 @@ def test_the_help_tells_the_exit_codes():
     shown = call("--help").output
     for code, words in EXIT_CODES.items():
         assert re.search(rf"\b{code}: {re.escape(words[:30])}", shown)
+
+
+def test_the_page_tells_the_exit_codes():
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == list(
+        EXIT_CODES
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -141,16 +163,46 @@ def test_completion_is_offered():
     assert {"install_completion", "show_completion"} <= {one.name for one in GROUP.params}
 
 
-def test_completion_completes():
-    asked = {"_AUTOTRANSFER_COMPLETE": "complete_bash", "COMP_WORDS": "autotransfer in"}
+def complete(shell, *words):
+    """Ask the command as a shell does, when somebody presses the tabulator key."""
+    line = " ".join(["autotransfer", *words])
+    asked = {"_AUTOTRANSFER_COMPLETE": f"complete_{shell}", "COMP_WORDS": line}
+    asked |= {"COMP_CWORD": str(len(words)), "_TYPER_COMPLETE_ARGS": line}
+    asked |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_WORD_TO_COMPLETE": ""}
     done = subprocess.run(
-        [sys.executable, "-m", "autotransfer"],
-        env={**os.environ, **asked, "COMP_CWORD": "1"},
+        [sys.executable, "-X", "importtime", "-m", "autotransfer"],
+        env={**os.environ, **asked},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.split() == ["inspect"]
+    heavy = {name for name in HEAVY if re.search(rf"\| +{name}$", done.stderr, re.MULTILINE)}
+    assert not heavy, "somebody waits for it"
+    return done.stdout
+
+
+def test_completion_completes():
+    assert complete("bash", "in").split() == ["inspect"]
+    assert complete("bash", "sta").split() == ["status"]
+    assert complete("bash", "fit", "--tm").split() == ["--tmin", "--tmax"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_in_other_shells(shell):
+    assert "inspect" in complete(shell, "in")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_can_be_had(shell):
+    """It asks the command by the variable that the tests above set."""
+    done = subprocess.run(
+        [sys.executable, "-m", "autotransfer"],
+        env={**os.environ, "_AUTOTRANSFER_COMPLETE": f"source_{shell}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"_AUTOTRANSFER_COMPLETE=complete_{shell}" in done.stdout
 
 
 def test_python_m_is_the_command():

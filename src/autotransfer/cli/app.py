@@ -15,6 +15,7 @@ from autotransfer.cli.export import export
 from autotransfer.cli.fit import fit
 from autotransfer.cli.inspect_data import inspect_data
 from autotransfer.cli.leakage import leak
+from autotransfer.cli.options import reads_recordings
 from autotransfer.cli.predict import adapt_model, predict
 from autotransfer.cli.run import run
 from autotransfer.cli.status import report, status
@@ -32,14 +33,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("inspect")(careful(inspect_data))
-app.command("run")(careful(run))
+app.command("inspect")(careful(reads_recordings(inspect_data)))
+app.command("run")(careful(reads_recordings(run)))
 app.command("status")(careful(status))
 app.command("report")(careful(report))
-app.command("fit")(careful(fit))
-app.command("predict")(careful(predict))
-app.command("adapt")(careful(adapt_model))
-app.command("leakage")(careful(leak))
+app.command("fit")(careful(reads_recordings(fit)))
+app.command("predict")(careful(reads_recordings(predict)))
+app.command("adapt")(careful(reads_recordings(adapt_model)))
+app.command("leakage")(careful(reads_recordings(leak)))
 app.command("export")(careful(export))
 app.command("datasets")(careful(datasets))
 

@@ -66,6 +66,8 @@ def fit(
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
     as_json: opt.Json = False,
+    *,
+    reading: opt.Reading,
 ) -> None:
     """Train one classifier, censored or not, and write its model folder.
 
@@ -80,7 +82,7 @@ def fit(
         from autotransfer.training.model.folder import check_target
 
         check_target(model, overwrite)
-        dataset = opt.load_data(data, subjects, only_classes)
+        dataset = opt.load_data(data, reading, subjects, only_classes)
     options["validation"] = validation_subjects(validation, dataset)
     clf = opt.make_classifier(options)
     clf.fit(dataset)

@@ -35,6 +35,8 @@ def inspect_data(
     n_jobs: opt.NJobs = 1,
     verbose: opt.Verbose = True,
     as_json: opt.Json = False,
+    *,
+    reading: opt.Reading,
 ) -> None:
     """Look data over before hours are spent on them.
 
@@ -46,12 +48,13 @@ def inspect_data(
 
       autotransfer inspect gestures.npz
       autotransfer inspect gestures.npz --quick --json
+      autotransfer inspect recordings --events left,right --tmax 2 --band 4-40
     """
     with working("loading"):
         from autotransfer.auto import AutoTransfer
         from autotransfer.data import check
 
-        dataset = opt.load_data(data, subjects, only_classes)
+        dataset = opt.load_data(data, reading, subjects, only_classes)
     with working("reading the signals"):
         findings = check(dataset, normalise=normalise)
     if not as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autotransfer.cli.options import Data, Json, Model, load_model
+from autotransfer.cli.options import Data, Json, Model, Reading, load_data, load_model
 from autotransfer.cli.output import print_json, print_table, say, tell, working
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def leak(
     confidence: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     random_state: Annotated[int, typer.Option(help="Seed of the probes.")] = 0,
     as_json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Measure how well fresh probes tell people apart by a model's latents.
 
@@ -42,11 +44,10 @@ def leak(
         import numpy as np
         import torch
 
-        from autotransfer.data import load
         from autotransfer.encoder.split import split_latent
         from autotransfer.leakage import measure_leakage
 
-        model, dataset = load_model(source), load(data)
+        model, dataset = load_model(source), load_data(data, reading)
     options: dict[str, Any] = {
         "recording": dataset.session if dataset.recording is None else dataset.recording,
         "label": dataset.y if given_label else None,

@@ -5,8 +5,10 @@ They have the names and the defaults of the parameters of `AutoTransfer` and `Ce
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -23,10 +25,25 @@ if TYPE_CHECKING:
 
 search_option = partial(typer.Option, rich_help_panel="Search")
 training_option = partial(typer.Option, rich_help_panel="Training")
+recording_option = partial(typer.Option, rich_help_panel="Recordings", show_default=False)
 engine_option = partial(typer.Option, rich_help_panel="Engine and ledger")
 _argument = partial(typer.Argument, show_default=False)
 
-_DATA = "A .npz file, a folder store, or a name such as moabb:Kalunga2016 (see datasets)."
+_DATA = (
+    "A .npz file, a folder store, recordings (.fif, .edf, .vhdr and so on, a folder of them, or a "
+    "BIDS folder), or a name such as moabb:Kalunga2016 (see datasets)."
+)
+_EVENTS = (
+    "What trials are cut around: left,right (annotations, or codes of the stimulus channel), "
+    "left=T1,right=T2 (to call them otherwise), or a file of events; all by default."
+)
+_TMIN = "Beginning of a trial in seconds from its event; the event itself by default."
+_TMAX = "End of a trial in seconds from its event."
+_BAND = "Pass band in Hz: 4-40; 1- and -40 have one edge."
+_TASK = "Task of a BIDS folder, where there are several."
+_SUBJECT = "Whose recordings these are, where files do not tell: one id, or one for each file."
+_CHANNELS = "Channels to use: C3,Cz,C4; or common, those that all have."
+_RESAMPLE = "Sampling rate in Hz to resample to; that of the recordings by default."
 _MODEL = "Folder of a run, whose chosen model is used, or a model folder."
 _STORAGE = (
     "Ledger of the run: postgresql://... (password: PGPASSWORD or ~/.pgpass); a file in the run's "
@@ -41,7 +58,7 @@ _AUGMENT = (
     "mask+shift."
 )
 _ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
-_SFREQ = "Sampling rate in Hz; that of the data by default."
+_SFREQ = "Sampling rate in Hz; that of the data by default. Recordings are resampled to it."
 _PATIENCE = (
     "Stop after so many epochs without a lower validation loss and keep the weights of the least "
     "one; 0 trains all epochs and keeps the last weights."
@@ -91,16 +108,133 @@ Verbose = Annotated[
 ]
 
 
-def load_data(data: str, subjects: str | None, only_classes: str | None) -> SubjectDataset:
-    """Open data, and select people and classes by the words of a command line."""
-    from autotransfer.data import load
+Reading = dict[str, Any]
+"""What a command line says of how recordings are to be read: option -> value, None if not given."""
 
-    dataset = load(data)
+_READING: dict[str, Any] = {
+    "events": Annotated[str | None, recording_option(metavar="NAMES", help=_EVENTS)],
+    "tmin": Annotated[float | None, recording_option(metavar="SECONDS", help=_TMIN)],
+    "tmax": Annotated[float | None, recording_option(metavar="SECONDS", help=_TMAX)],
+    "band": Annotated[str | None, recording_option(metavar="LOW-HIGH", help=_BAND)],
+    "sfreq": Annotated[float | None, recording_option(metavar="HZ", help=_RESAMPLE)],
+    "channels": Annotated[str | None, recording_option(metavar="NAMES", help=_CHANNELS)],
+    "subject": Annotated[str | None, recording_option(metavar="IDS", help=_SUBJECT)],
+    "task": Annotated[str | None, recording_option(metavar="NAME", help=_TASK)],
+}
+
+
+def reads_recordings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of recordings, which it gets together as `reading`.
+
+    Where the command has an option of that name itself (``sfreq``), it gets that one too.
+    """
+    own = signature(command, eval_str=True)
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in _READING.items()
+        if name not in own.parameters
+    ]
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        reading: Reading = {name: options[name] for name in _READING}
+        reading["trains"] = "sfreq" in own.parameters
+        for one in added:
+            del options[one.name]
+        command(**options, reading=reading)
+
+    parameters = [one for one in own.parameters.values() if one.name != "reading"] + added
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def load_data(
+    data: str, reading: Reading, subjects: str | None = None, only_classes: str | None = None
+) -> SubjectDataset:
+    """Open data, and select people and classes by the words of a command line.
+
+    Parameters
+    ----------
+    data : str
+        What `autotransfer.load` takes.
+    reading : Reading
+        As of `reads_recordings`.
+    subjects, only_classes : str, optional
+        Names between commas.
+    """
+    from autotransfer.data import load
+    from autotransfer.data.sources.load import kind_of
+
+    options = _loading(reading)
+    # Of other data a command that trains is told the rate by --sfreq: nothing is resampled.
+    if reading["trains"] and kind_of(Path(data).expanduser()) not in ("recordings", "bids"):
+        options.pop("sfreq", None)
+    dataset = load(data, **options)
     if subjects is not None:
         dataset = dataset.select(subjects=as_ids(subjects, dataset.subject_ids.tolist()))
     if only_classes is not None:
         dataset = dataset.select(labels=as_ids(only_classes, dataset.labels.tolist()))
     return dataset
+
+
+def _loading(reading: Reading) -> dict[str, Any]:
+    """Turn the words of a command line into options of `autotransfer.load`."""
+    options = {n: reading[n] for n in ("tmin", "tmax", "sfreq", "task") if reading[n] is not None}
+    if reading["events"] is not None:
+        options["events"] = event_names(reading["events"])
+    if reading["band"] is not None:
+        options["band"] = band_edges(reading["band"])
+    if reading["channels"] is not None:
+        names = _split([reading["channels"]])
+        options["channels"] = "common" if names == ["common"] else names
+    if reading["subject"] is not None:
+        ids = _split([reading["subject"]])
+        options["subject"] = ids[0] if len(ids) == 1 else ids
+    return options
+
+
+def event_names(text: str) -> list[str] | dict[str, str] | Path:
+    """Read ``--events``: names between commas, perhaps with names of one's own, or a file.
+
+    Examples
+    --------
+    >>> event_names("left, right"), event_names("left=T1,right=T2")
+    (['left', 'right'], {'left': 'T1', 'right': 'T2'})
+    """
+    if Path(text).expanduser().is_file():
+        return Path(text)
+    words = _split([text])
+    pairs = [word.partition("=") for word in words]
+    if all(equals for _, equals, _ in pairs):
+        named = {name.strip(): event.strip() for name, _, event in pairs}
+        if len(named) == len(pairs) and all(named) and all(named.values()):
+            return named
+    elif not any(equals for _, equals, _ in pairs):
+        return words
+    raise typer.BadParameter(
+        f"{text!r} is neither left,right nor left=T1,right=T2, each name once, nor a file.",
+        param_hint="--events",
+    )
+
+
+def band_edges(text: str) -> tuple[float | None, float | None]:
+    """Read ``--band``.
+
+    Examples
+    --------
+    >>> band_edges("4-40"), band_edges("0.5-"), band_edges("-40")
+    ((4.0, 40.0), (0.5, None), (None, 40.0))
+    """
+    low, dash, high = text.partition("-")
+    try:
+        if not dash:
+            raise ValueError
+        return float(low) if low.strip() else None, float(high) if high.strip() else None
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no band. Write 4-40, in Hz; 1- or -40 for one edge.", param_hint="--band"
+        ) from None
 
 
 def as_ids(text: str, known: Iterable[Any]) -> list[Any]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotransfer import atomic
-from autotransfer.cli.options import Data, Json, Model, Overwrite, load_model
+from autotransfer.cli.options import Data, Json, Model, Overwrite, Reading, load_data, load_model
 from autotransfer.cli.output import print_json, print_table, print_text, say, working
-from autotransfer.errors import DataError, LabelError
+from autotransfer.errors import DataError, LabelError, MissingSubjectError
 from autotransfer.text import csv_cell
 
 if TYPE_CHECKING:
@@ -50,12 +50,15 @@ def predict(
     adapt: Annotated[bool, typer.Option("--adapt", help=_ADAPT)] = False,
     live: Annotated[bool, typer.Option("--live", help=_LIVE)] = False,
     as_json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Predict the label of every trial, with the probability of each class, as CSV.
 
-    A .npz file need hold nothing but X; it is then one person's. Channels are found
-    by name, where there are names. If the data have labels, the balanced accuracy of
-    each subject is shown too.
+    A .npz file need hold nothing but X; it is then one person's. Recordings are
+    cut as they were for training: give the same options. Channels are found by
+    name, where there are names. If the data have labels, the balanced accuracy
+    of each subject is shown too.
 
     [bold]Examples[/bold]
 
@@ -64,16 +67,17 @@ def predict(
       autotransfer predict gestures.model new_person.npz --adapt > predicted.csv
       autotransfer predict gestures.model new_person.npz --live > predicted.csv
       recorder | autotransfer predict gestures.model - --live
+      autotransfer predict gestures.model new.edf --tmax 2 --band 4-40
     """
     if adapt and live:
         hint = "--adapt, --live"
         raise typer.BadParameter("Give one of them: they are two levels.", param_hint=hint)
     if data == _STDIN:
-        _from_stdin(source, live, out, as_json)
+        _from_stdin(source, live, out, as_json, reading)
         return
     with working("loading"):
         model = load_model(source)
-        recording, labelled = _load(data)
+        recording, labelled = _load(data, reading)
     with working("predicting"):
         probabilities = _probabilities(model, recording, labelled, adapt, live)
     codes = probabilities.argmax(1)
@@ -98,9 +102,8 @@ def predict(
     _show(scores, beside_csv=out is None)
 
 
-def _load(data: str) -> tuple[SubjectDataset | Recording, SubjectDataset | None]:
+def _load(data: str, reading: Reading) -> tuple[SubjectDataset | Recording, SubjectDataset | None]:
     """Load signals, and their labels if there are any."""
-    from autotransfer.data import load
     from autotransfer.data.sources.npz import read_recording
 
     path = Path(data).expanduser()
@@ -108,7 +111,13 @@ def _load(data: str) -> tuple[SubjectDataset | Recording, SubjectDataset | None]
         recording = read_recording(path)
         if recording is not None:
             return recording, None
-    dataset = load(data)
+    try:
+        dataset = load_data(data, reading)
+    except MissingSubjectError:
+        if not path.is_file():
+            raise
+        # One file is one person's, somebody new, whose name need not be known.
+        dataset = load_data(data, reading | {"subject": path.name})
     return dataset, dataset
 
 
@@ -137,12 +146,17 @@ def _probabilities(
     return probabilities
 
 
-def _from_stdin(source: str, live: bool, out: Path | None, as_json: bool) -> None:
+def _from_stdin(source: str, live: bool, out: Path | None, as_json: bool, reading: Reading) -> None:
     """Predict trials as they come in, and write each row at once."""
     if not live or out is not None or as_json:
         hint = "DATA"
         raise typer.BadParameter(
             "Standard input (-) is for --live, and rows go to standard output.", param_hint=hint
+        )
+    given = [f"--{name}" for name, value in reading.items() if value not in (None, False)]
+    if given:
+        raise typer.BadParameter(
+            "Trials on standard input are cut already.", param_hint=", ".join(given)
         )
     model = load_model(source)
     going = model.live()
@@ -182,6 +196,8 @@ def adapt_model(
     unlabelled: Annotated[str | None, typer.Option(metavar="DATA", help=_MORE)] = None,
     method: Annotated[str, typer.Option(help=_METHOD)] = "auto",
     overwrite: Overwrite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Make a model for one new person from trials of theirs.
 
@@ -201,8 +217,8 @@ def adapt_model(
     check_target(out, overwrite)
     with working("loading"):
         model = load_model(source)
-        recording, labelled = _load(data)
-        more = None if unlabelled is None else _load(unlabelled)[0]
+        recording, labelled = _load(data, reading)
+        more = None if unlabelled is None else _load(unlabelled, reading)[0]
     if labels and labelled is None:
         raise LabelError(f"--labels needs labels, and {data} has none. Leave --labels out.")
     y = labelled.y if labels and labelled is not None else None

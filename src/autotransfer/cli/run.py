@@ -115,6 +115,8 @@ def run(
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
     as_json: opt.Json = False,
+    *,
+    reading: opt.Reading,
 ) -> None:
     """Find the best model for people never seen, train it, and write the report.
 
@@ -127,13 +129,14 @@ def run(
       autotransfer run gestures.npz --out runs/gestures --budget 1h --n-jobs 2
       autotransfer run gestures.npz --budget 1h --dry-run
       autotransfer run gestures.npz --out runs/mmd --measure mmd --mode marginal
+      autotransfer run bids_folder --task hands --tmax 2 --band 4-40 --sfreq 128
     """
     # First, while there is nothing else: an option is named as the parameter that it sets.
     options = dict(locals())
     with working("loading"):
         from autotransfer.auto import AutoTransfer
 
-        dataset = opt.load_data(data, subjects, only_classes)
+        dataset = opt.load_data(data, reading, subjects, only_classes)
     # These are the search's here; a trial has its own.
     of_search = {"measure", "mode", "random_state", "verbose"}
     training = {name: value for name, value in options.items() if name not in of_search}

@@ -13,7 +13,13 @@ from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.sources.load import load
 from autotransfer.data.sources.npz import write_npz
 from autotransfer.data.sources.store import write_store
-from autotransfer.errors import MissingSubjectError, SettingError, ShapeError, SourceError
+from autotransfer.errors import (
+    MissingExtraError,
+    MissingSubjectError,
+    SettingError,
+    ShapeError,
+    SourceError,
+)
 
 X = np.arange(40, dtype=np.float32).reshape(4, 2, 5)
 Y = ["a", "b", "a", "b"]
@@ -86,8 +92,6 @@ def test_a_path_that_does_not_exist(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("a.edf", "with MNE.*epochs"),
-        ("a.FIF", "with MNE.*epochs"),
         ("a.mat", "loadmat"),
         ("a.h5", "h5py"),
         ("a.csv", "pandas"),
@@ -120,13 +124,14 @@ def test_folders_that_are_no_store(tmp_path):
     with pytest.raises(SourceError, match=r"no dataset\.json, only notes\.txt"):
         load(tmp_path)
     (tmp_path / "rec.mff").mkdir()
-    with pytest.raises(SourceError, match="with MNE"):
+    pytest.importorskip("mne")
+    with pytest.raises((SourceError, MissingExtraError), match=r"rec\.mff"):
         load(tmp_path / "rec.mff")
 
 
 def test_options_that_mean_nothing_are_refused(data, tmp_path):
     write_npz(data, tmp_path / "a.npz")
-    with pytest.raises(SettingError, match="paradigm cannot be set for a file or folder"):
+    with pytest.raises(SettingError, match=r"paradigm cannot be set for a \.npz file"):
         load(tmp_path / "a.npz", paradigm=1)
     with pytest.raises(SettingError, match="sfreq cannot be set for a SubjectDataset"):
         load(data, sfreq=1)

@@ -15,15 +15,20 @@ from autotransfer.data.sources.mne import from_mne
 from autotransfer.data.sources.moabb import from_moabb
 from autotransfer.data.sources.moabb_name import from_moabb_name
 from autotransfer.data.sources.npz import read_npz
+from autotransfer.data.sources.recordings.bids import is_bids, read_bids
+from autotransfer.data.sources.recordings.cut import OPTIONS
+from autotransfer.data.sources.recordings.files import ending, has_recordings
+from autotransfer.data.sources.recordings.read import read_recordings
 from autotransfer.data.sources.store_format import DESCRIPTION, read_store
 from autotransfer.errors import MissingSubjectError, SettingError, SourceError, join_some
 from autotransfer.registry import lookup
 
 LOADABLE = (
     "What can be loaded: a .npz file with X, y and subject; a store (a folder with dataset.json); "
-    "a list of mne.Epochs or a mapping subject -> mne.Epochs; a MOABB data set with paradigm=...; "
-    "arrays, as (X, y, subject) or as a mapping with these keys; a SubjectDataset; a name such as "
-    '"moabb:Kalunga2016", see catalogue().'
+    "recordings that MNE reads (.fif, .edf, .bdf, .vhdr, .set, ...), a list, mapping subject -> "
+    "files or folder of them, or a BIDS folder; a list of mne.Epochs or a mapping subject -> "
+    "mne.Epochs; a MOABB data set with paradigm=...; arrays, as (X, y, subject) or as a mapping "
+    'with these keys; a SubjectDataset; a name such as "moabb:Kalunga2016", see catalogue().'
 )
 
 # What stands before the colon of a name -> what reads it, and the options that it takes.
@@ -35,7 +40,6 @@ _BY_NAME: dict[str, tuple[Callable[..., SubjectDataset], tuple[str, ...]]] = {
 
 _ARRAYS = ("X", "y", "subject")
 _KNOWN = (*_ARRAYS, "session", "recording", "sfreq", "channels", "unit", "classes", "subjects")
-_MNE = "Read it with MNE, cut it into epochs and hand over the epochs: load([epochs, ...])."
 _PICKLE = (
     "Reading a pickle can execute any code that somebody put into it, so it is refused. In the "
     "program that wrote it, save the arrays with numpy.savez(path, X=X, y=y, subject=subject)."
@@ -44,7 +48,6 @@ _TABLE = "Read it with pandas, build X (trials x channels x times) and use load(
 _HDF5 = "Read it with h5py and use load((X, y, subject)) on its arrays."
 _ADVICE = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), _PICKLE),
-    **dict.fromkeys((".edf", ".bdf", ".gdf", ".fif", ".vhdr", ".set", ".cnt", ".mff"), _MNE),
     **dict.fromkeys((".csv", ".tsv", ".xlsx", ".parquet"), _TABLE),
     ".mat": "Read it with scipy.io.loadmat and use load((X, y, subject)) on its arrays.",
     **dict.fromkeys((".h5", ".hdf5"), _HDF5),
@@ -59,16 +62,20 @@ def load(source: Any, **options: Any) -> SubjectDataset:
     Parameters
     ----------
     source : path, name, mne.Epochs, MOABB data set, arrays or SubjectDataset
-        A ``.npz`` file (`read_npz`), a folder store (`read_store`), a list of epochs or mapping
-        subject -> epochs (`from_mne`), a MOABB data set (`from_moabb`), a tuple (X, y, subject)
-        with X of shape (n_trials, n_channels, n_times), or a mapping with these keys. A
-        `SubjectDataset` is returned as it is. By name: ``"moabb:Kalunga2016"`` and the like
-        (`from_moabb_name`), ``"inria-ern:FOLDER"`` (`read_inria_ern`), ``"faces-basic:FOLDER"``
-        (`read_faces_basic`); `catalogue` lists them.
+        A ``.npz`` file (`read_npz`), a folder store (`read_store`), a recording that MNE reads, a
+        list of such files, a mapping subject -> files or a folder of them (`read_recordings`), a
+        BIDS folder (`read_bids`), a list of epochs or mapping subject -> epochs (`from_mne`), a
+        MOABB data set (`from_moabb`), a tuple (X, y, subject) with X of shape (n_trials,
+        n_channels, n_times), or a mapping with these keys. A `SubjectDataset` is returned as it
+        is. By name: ``"moabb:Kalunga2016"`` and the like (`from_moabb_name`),
+        ``"inria-ern:FOLDER"`` (`read_inria_ern`), ``"faces-basic:FOLDER"`` (`read_faces_basic`);
+        `catalogue` lists them.
     **options
-        For epochs: ``subject``, ``label``, ``channels``. For MOABB: ``paradigm``, ``subjects``. For
-        arrays: what `SubjectDataset` takes by name, for instance ``sfreq``. For a name: what its
-        reader takes.
+        For recordings: ``events``, ``tmin``, ``tmax``, ``band``, ``sfreq``, ``channels`` and, where
+        they do not tell it, ``subject``; for a BIDS folder ``task`` instead. For epochs:
+        ``subject``, ``label``, ``channels``. For MOABB: ``paradigm``, ``subjects``. For arrays:
+        what `SubjectDataset` takes by name, for instance ``sfreq``. For a name: what its reader
+        takes.
 
     Returns
     -------
@@ -94,8 +101,10 @@ def load(source: Any, **options: Any) -> SubjectDataset:
     if isinstance(source, str) and _is_name(source):
         return _load_name(source, options)
     if isinstance(source, (str, os.PathLike)):
-        _only(options, (), "a file or folder")
-        return _load_path(Path(source).expanduser())
+        return _load_path(Path(source).expanduser(), options)
+    if _holds_paths(source):
+        _only(options, (*OPTIONS, "subject"), "recordings")
+        return read_recordings(source, **options)
     if _is_a(source, "mne", "BaseEpochs") or _holds_epochs(source):
         _only(options, ("subject", "label", "channels"), "epochs")
         return from_mne(source, **options)
@@ -139,26 +148,44 @@ def _load_name(source: str, options: dict[str, Any]) -> SubjectDataset:
     return reader(target, **options)
 
 
-def _load_path(path: Path) -> SubjectDataset:
-    kind = path.suffix.lower()
+def kind_of(path: Path) -> str:
+    """Tell what a file or folder is, by names alone: "store", "bids", "recordings" or ""."""
+    if path.is_dir() and (path / DESCRIPTION).exists():
+        return "store"
+    if ending(path):  # some recordings (.mff) are folders
+        return "recordings"
+    if not path.is_dir():
+        return ""
+    return "bids" if is_bids(path) else "recordings" if has_recordings(path) else ""
+
+
+def _load_path(path: Path, options: dict[str, Any]) -> SubjectDataset:
+    suffix = path.suffix.lower()
     if not path.exists():
         matches = [row.name for row in catalogue() if path.name in row.name.split(":")]
         hint = f"Did you mean {matches[0]!r}?" if matches else "Check the path."
         raise SourceError(f"{path} does not exist. {hint} {LOADABLE}")
-    # Some recordings (.mff) are folders with an ending.
-    if path.is_dir() and ((path / DESCRIPTION).exists() or kind not in _ADVICE):
-        if not (path / DESCRIPTION).exists():
-            inside = sorted(item.name for item in path.iterdir())
-            raise SourceError(
-                f"The folder {path} is not a store: it has no {DESCRIPTION}, only "
-                f"{join_some(inside) or 'nothing'}. {LOADABLE}"
-            )
+    kind = kind_of(path)
+    if kind == "bids":
+        _only(options, (*OPTIONS, "task"), "a BIDS folder")
+        return read_bids(path, **options)
+    if kind == "recordings":
+        _only(options, (*OPTIONS, "subject"), "recordings")
+        return read_recordings(path, **options)
+    if path.is_dir() and kind != "store":
+        inside = sorted(item.name for item in path.iterdir())
+        raise SourceError(
+            f"The folder {path} is not a store: it has no {DESCRIPTION}, only "
+            f"{join_some(inside) or 'nothing'}. {LOADABLE}"
+        )
+    _only(options, (), "a store" if kind else f"a {suffix or 'plain'} file")
+    if kind == "store":
         return read_store(path)
-    if kind == ".npz":
+    if suffix == ".npz":
         return read_npz(path)
-    if kind in _ADVICE:
-        raise SourceError(f"{path} cannot be loaded directly. {_ADVICE[kind]}")
-    raise SourceError(f"{path} is of no known kind ({kind or 'no ending'}). {LOADABLE}")
+    if suffix in _ADVICE:
+        raise SourceError(f"{path} cannot be loaded directly. {_ADVICE[suffix]}")
+    raise SourceError(f"{path} is of no known kind ({suffix or 'no ending'}). {LOADABLE}")
 
 
 def _load_arrays(arrays: dict[str, Any], options: dict[str, Any]) -> SubjectDataset:
@@ -188,6 +215,18 @@ def _is_a(obj: Any, package: str, name: str) -> bool:
         cls.__name__ == name and cls.__module__.split(".")[0] == package
         for cls in type(obj).__mro__
     )
+
+
+def _holds_paths(source: Any) -> bool:
+    """Tell whether these are paths: in a list, a mapping, or a mapping of lists."""
+    if isinstance(source, Mapping):
+        return bool(source) and all(
+            isinstance(value, (str, os.PathLike)) or _holds_paths(value)
+            for value in source.values()
+        )
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(isinstance(item, (str, os.PathLike)) for item in source)
+    return False
 
 
 def _holds_epochs(source: Any) -> bool:

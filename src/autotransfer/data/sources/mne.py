@@ -82,7 +82,7 @@ def from_mne(
     """
     column = _subject_column(epochs, subject)
     parts = _parts(epochs, subject if column is None else None, column)
-    picked = [_data_channels(part, person, channels) for person, part in parts]
+    picked = [data_channels(part, person, channels) for person, part in parts]
     recorded = [
         Recorded(person, names, float(part.info["sfreq"]), part.times)
         for (person, part), names in zip(parts, picked, strict=True)
@@ -108,7 +108,7 @@ def from_mne(
         recording=np.arange(len(parts)).repeat(lengths),
         sfreq=recorded[0].sfreq,
         channels=names,
-        unit=_unit(parts[0][1], names),
+        unit=unit_of(parts[0][1], names),
     )
 
 
@@ -168,7 +168,7 @@ def check_rates_and_times(recorded: Sequence[Recorded]) -> None:
         )
 
 
-def _unit(part: Any, names: list[str]) -> str | None:
+def unit_of(part: Any, names: list[str]) -> str | None:
     """Volts, where all channels are of types that MNE keeps in volts."""
     types = part.get_channel_types(picks=names)
     return "V" if set(types) <= _VOLT_TYPES else None
@@ -247,7 +247,7 @@ def _parts(epochs: Any, subject: Any, column: str | None) -> list[tuple[Any, Any
     return pairs
 
 
-def _data_channels(part: Any, person: Any, channels: Sequence[str] | str | None) -> list[str]:
+def data_channels(part: Any, person: Any, channels: Sequence[str] | str | None) -> list[str]:
     """List the channels to choose from: every one if names are asked for, else data channels."""
     if channels is not None and channels != "common":
         return list(part.ch_names)

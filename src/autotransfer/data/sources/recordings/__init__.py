@@ -1,0 +1,1 @@
+"""Recordings in files and BIDS folders, cut into trials by MNE."""
