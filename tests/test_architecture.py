@@ -36,6 +36,7 @@ SHARED = {
     "atomic",
     "documents",
     "errors",
+    "notebook",
     "registry",
     "text",
     "_driver",

@@ -3,6 +3,7 @@
 from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.checks import check
 from autotransfer.data.checks.findings import Finding, Report
+from autotransfer.data.checks.view import dataset_html
 from autotransfer.data.combining import combine
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.normalise import NORMALISERS, Normaliser
@@ -34,6 +35,7 @@ __all__ = [
     "catalogue",
     "check",
     "combine",
+    "dataset_html",
     "from_mne",
     "from_moabb",
     "from_moabb_name",
