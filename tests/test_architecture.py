@@ -38,6 +38,7 @@ SHARED = {
     "atomic",
     "documents",
     "errors",
+    "notebook",
     "registry",
     "text",
     "_driver",

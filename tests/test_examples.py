@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 # These stand for all where a change is tested: each one imports for seconds.
 FEW = {"plot_sklearn"}
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "plot_model_folder.py"
 # Needs an environment of its own: tests/exchange/run.sh runs its example there.
 ELSEWHERE = {"braindecode"}
 
@@ -55,6 +57,35 @@ def test_the_example_runs(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_an_example_runs_as_the_notebook_that_the_pages_offer(tmp_path):
+    """The gallery makes a notebook of every example; one stands for all, run as by a person."""
+    if os.environ.get("AUTOTRANSFER_NEED_EXTRAS") != "1":
+        for name in ("nbconvert", "ipykernel", "sphinx_gallery"):
+            pytest.importorskip(name)
+    (tmp_path / NOTEBOOK.name).write_bytes(NOTEBOOK.read_bytes())
+    convert = "import sphinx_gallery.notebook as n; n.python_to_jupyter_cli(['{}'])"
+    commands = (
+        ["-c", convert.format(NOTEBOOK.name)],
+        ["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", f"{NOTEBOOK.stem}.ipynb"],
+    )
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+    book = json.loads((tmp_path / f"{NOTEBOOK.stem}.ipynb").read_text(encoding="utf-8"))
+    outputs = [out for cell in book["cells"] for out in cell.get("outputs", ())]
+    assert any("image/png" in out.get("data", {}) for out in outputs)
+    assert "refused:" in str(outputs)
+    assert all(out["output_type"] != "error" for out in outputs)
 
 
 def test_there_are_examples():

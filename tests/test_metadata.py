@@ -73,6 +73,8 @@ def test_the_wheel_has_every_module_the_types_and_nothing_else(wheel):
     files = [*source.rglob("*.py"), source / "autotransfer" / "py.typed"]
     page = ("page.html.jinja", "page.css", "page.js")
     files += [source / "autotransfer" / "report" / name for name in page]
+    files.append(source / "autotransfer" / "notebook.html.jinja")
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert {path.relative_to(source).as_posix() for path in files} <= packed
     assert all(name.startswith("autotransfer/") for name in packed)
+    assert {Path(name).suffix for name in packed} == {".py", ".typed", ".jinja", ".css", ".js"}

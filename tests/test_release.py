@@ -53,6 +53,14 @@ def test_the_recipe_needs_what_the_package_needs():
 
 
 @needs_repository
+def test_the_recipe_makes_the_command():
+    """A package for every system names its commands: conda writes them where it installs it."""
+    recipe = read(ROOT / "recipe" / "recipe.yaml")
+    scripts = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts
+
+
+@needs_repository
 def test_ci_tries_the_python_versions_that_are_promised():
     matrix = read(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["systems"]["strategy"]
     named = "Programming Language :: Python :: "

@@ -18,9 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from autotransfer.adaptation.registry import AUTO
 from autotransfer.data.problem import Problem
-from autotransfer.errors import BudgetError
+from autotransfer.errors import AutoTransferError, BudgetError
+from autotransfer.notebook import Card
 from autotransfer.report import write_report
+from autotransfer.report.auto_summary import auto_answer
+from autotransfer.report.gather import gather
 from autotransfer.report.reproduce import given_options
+from autotransfer.report.summary import Answer, answer
 from autotransfer.search import results
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
@@ -45,6 +49,14 @@ from autotransfer.training.ensemble import Ensemble, load_model
 from autotransfer.training.estimator import SignalEstimator
 from autotransfer.training.live import Live
 from autotransfer.training.options import refuse_unknown, versions, warn_doubts
+
+NEXT_STEPS = (
+    ("Predict trials of a new person", "auto.predict(X_new)"),
+    ("First adapt to a recording of theirs, without labels", "person = auto.adapt(X_recording)"),
+    ("Or to a few labelled trials", "person = auto.adapt(X_few, y_few)"),
+    ("Or go along, trial by trial", "live = auto.live(); live.predict(one_trial)"),
+)
+"""What a notebook says to do with a run."""
 
 
 class AutoTransfer(SignalEstimator):
@@ -164,6 +176,8 @@ class AutoTransfer(SignalEstimator):
         What was done.
     run_ : Path
         Folder of the run.
+    report_ : Path
+        The page that `report` wrote last, if it has.
 
     Examples
     --------
@@ -242,6 +256,7 @@ class AutoTransfer(SignalEstimator):
             `autotransfer.CensoredClassifier.fit`. The model in the run's folder is not adapted.
         """
         refuse_unknown("fit", unknown)
+        self._answer: Answer | None = None
         shared = shared_of(self, X, y, subject)
         options = run_options_of(self, shared.problem)
         searched = {} if options.recipes is None else dict(options.recipes.default.options)
@@ -453,4 +468,35 @@ class AutoTransfer(SignalEstimator):
         The options and what else is written: `autotransfer.report.write_report`.
         """
         check_is_fitted(self, "run_")
-        return write_report(self.run_, path, storage=self.storage)
+        self.report_ = write_report(self.run_, path, storage=self.storage)
+        return self.report_
+
+    def _card(self) -> Card | None:
+        """Make the first screen of the report: what to expect of a new person, and what to do."""
+        if not hasattr(self, "best_estimator_"):
+            return None
+        page = getattr(self, "report_", self.run_ / "report.html")
+        there = f"The report: `{page}`" if page.exists() else f"`auto.report()` writes `{page}`"
+        steps = (
+            *NEXT_STEPS,
+            ("Write the report", "auto.report()"),
+            ("Keep the model", 'auto.save("my.model")'),
+        )
+        try:
+            first = self._first_screen()
+        except AutoTransferError as error:
+            # The folder is somebody's to move or to delete; the model is still here.
+            words = f"What came of the run cannot be read: {error}"
+            facts = self.describe().splitlines()
+            return Card("A model of a run", [words], sentences=facts, steps=steps)
+        tiles = [(tile.label, tile.value, tile.note) for tile in first.tiles]
+        title, told = first.headline, [f"The run: `{self.run_}`", there]
+        return Card(title, first.warnings, tiles, sentences=told, steps=steps)
+
+    def _first_screen(self) -> Answer:
+        """Read what the report says first; once, because a ledger may be large and far away."""
+        if self._answer is None:
+            record = gather(self.run_, self.storage)
+            hands_off = record.auto and record.complete
+            self._answer = auto_answer(record) if hands_off else answer(record)
+        return self._answer

@@ -48,6 +48,16 @@ def test_the_card_says_what_the_model_is(folder):
         assert words in text
 
 
+def test_the_card_says_its_limits(folder, tmp_path):
+    path, clf = folder
+    at.Ensemble([clf, clf]).save(tmp_path / "two")
+    for one in (path, tmp_path / "two"):
+        text = (one / "README.md").read_text(encoding="utf-8").partition("## Limits")[2]
+        assert "what 2 people did in one study" in text
+        assert "one of the 2 classes" in text
+        assert "not calibrated" in text
+
+
 def test_the_card_says_who_decided_what(folder, tmp_path):
     _, clf = folder
     stopped = copy(clf).set_params(patience=5)

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from autotransfer.data.batches import SubjectBatches
     from autotransfer.data.checks import check
     from autotransfer.data.checks.findings import Finding, Report
+    from autotransfer.data.checks.view import dataset_html
     from autotransfer.data.combining import combine
     from autotransfer.data.dataset import SubjectDataset
     from autotransfer.data.normalise import NORMALISERS, Normaliser
@@ -40,6 +41,7 @@ __all__ = [
     "catalogue",
     "check",
     "combine",
+    "dataset_html",
     "from_mne",
     "from_moabb",
     "from_moabb_name",
@@ -72,6 +74,7 @@ _WHERE = {
     "catalogue": "sources.catalogue",
     "check": "checks",
     "combine": "combining",
+    "dataset_html": "checks.view",
     "from_mne": "sources.mne",
     "from_moabb": "sources.moabb",
     "from_moabb_name": "sources.moabb_name",

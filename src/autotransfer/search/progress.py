@@ -26,7 +26,7 @@ UNCENSORED = (BASE, str(BASELINE_BY_CLASS))
 
 
 class RunProgress(Viewed):
-    """A live view on a terminal, a plain line now and then in a log, or nothing.
+    """A live view on a terminal or in a notebook, a plain line now and then in a log, or nothing.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RunProgress(Viewed):
             return
         words = visible(words)
         if self._view is not None:
-            self._console.print(words, highlight=False, markup=False)
+            self._view.say(words)
         else:
             print(f"autotransfer: {words}", file=sys.stderr, flush=True)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +30,7 @@ from autotransfer.errors import (
     SubjectError,
     join_some,
 )
+from autotransfer.notebook import Card, html
 from autotransfer.training.live import Live
 from autotransfer.training.model.card import model_facts
 
@@ -40,6 +43,27 @@ class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+    def _card(self) -> Card | None:
+        """Make what a notebook shows below scikit-learn's diagram, of one that is fitted."""
+        return None
+
+    def _card_html(self) -> str:
+        card = self._card()
+        return "" if card is None else html(card)
+
+    # Jupyter asks for the bundle, other programs for the HTML: scikit-learn has both, and neither
+    # with sklearn.set_config(display="text").
+    def _repr_mimebundle_(self, **how: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**how)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._card_html()
+        return bundle
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        diagram: Callable[[], str] = super()._repr_html_
+        return lambda: diagram() + self._card_html()
 
 
 class SignalModel(SignalEstimator):
@@ -317,6 +341,12 @@ class SignalModel(SignalEstimator):
                 f"{join_some(self.classes_.tolist())}. Use the labels of training."
             )
 
+    def _card(self) -> Card | None:
+        if not _is_fitted(self):
+            return None
+        facts = model_facts(*(member._documents() for member in self.members))
+        return Card("What it takes, what it gives, how it was made", sentences=facts)
+
     def describe(self) -> str:
         """Say in words what the model takes, what it gives, and how it was made."""
         return "\n".join(model_facts(*(member._documents() for member in self.members)))
@@ -337,6 +367,14 @@ class SignalModel(SignalEstimator):
         from autotransfer.training.model.onnx import export_onnx
 
         return export_onnx(self, path, opset=opset)
+
+
+def _is_fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
 
 
 def _require_one_person(X: Any) -> None:

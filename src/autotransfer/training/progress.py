@@ -1,4 +1,8 @@
-"""What a person sees while a network trains: a bar and a few facts below it, or plain lines."""
+"""What a person sees while a network trains: a bar and a few facts below it, or plain lines.
+
+A terminal has a view that is drawn in place and leaves no trace, a notebook one output that is
+changed in place and ends as one line, a log a line now and then.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from autotransfer import notebook
 from autotransfer.text import duration, visible
 
 WIDEST = 40
@@ -21,6 +26,22 @@ WIDEST = 40
 
 AFTER_EPOCH: ContextVar[Callable[[], None]] = ContextVar("AFTER_EPOCH", default=lambda: None)
 """Is called after each epoch: a worker lets its driver know that the training goes on."""
+
+
+class View(Protocol):
+    """Where a long act shows itself."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End."""
+
+    def draw(self, words: str, done: int, total: int, facts: Sequence[str] = ()) -> None:
+        """Draw all of it anew."""
+
+    def say(self, words: str) -> None:
+        """Print a line that stays."""
 
 
 class LiveView:
@@ -48,6 +69,10 @@ class LiveView:
         """Leave no trace."""
         self._live.stop()
 
+    def say(self, words: str) -> None:
+        """Print a line that stays, above the view."""
+        self._console.print(words, highlight=False, markup=False)
+
     def draw(self, words: str, done: int, total: int, facts: Sequence[str] = ()) -> None:
         """Draw all of it anew.
 
@@ -74,19 +99,72 @@ class LiveView:
         self._live.update(Group(line, *lines), refresh=True)
 
 
+class NotebookView:
+    """The same in a notebook: one output of the cell, which is changed in place.
+
+    By IPython's own display, because rich and tqdm ask for ipywidgets there, which a notebook that
+    is run by a program or shown on a web page does not have.
+
+    Parameters
+    ----------
+    every : float
+        Least seconds between changes: each is a message to the browser.
+    """
+
+    def __init__(self, every: float = 0.25) -> None:
+        self._every, self._last, self._start = every, 0.0, time.monotonic()
+        self._output: Any = None
+        self._words = ""
+
+    def start(self) -> None:
+        """Take the time; an output is made when there is something to show."""
+        self._start = time.monotonic()
+
+    def stop(self) -> None:
+        """Leave one line: a notebook is kept, and a bar that stands still says less."""
+        if self._output is not None:
+            words = f"{self._words}, {duration(time.monotonic() - self._start)}"
+            self._show({"text/plain": words, "text/html": notebook.line(words)})
+
+    def draw(self, words: str, done: int, total: int, facts: Sequence[str] = ()) -> None:
+        """Change the output, but not more often than one can see."""
+        self._words = f"{words} {done}/{total}"
+        now = time.monotonic()
+        if now - self._last < self._every:
+            return
+        self._last = now
+        plain = ", ".join([self._words, *facts])
+        made = notebook.progress(words, done, total, facts)
+        self._show({"text/plain": plain, "text/html": made})
+
+    def say(self, words: str) -> None:
+        """Print a line; not as an error, which a notebook shows on red."""
+        print(words, flush=True)
+
+    def _show(self, bundle: dict[str, str]) -> None:
+        from IPython.display import display
+
+        if self._output is None:
+            self._output = display(bundle, raw=True, display_id=True)
+        else:
+            self._output.update(bundle, raw=True)
+
+
 class Viewed:
-    """Something that shows itself on a terminal while a ``with`` block lasts.
+    """Something that shows itself while a ``with`` block lasts, on a terminal or in a notebook.
 
     Parameters
     ----------
     visible : bool
-        Whether to show anything; without a terminal there is a console and no view.
+        Whether to show anything; elsewhere there is a console and no view.
     """
 
     def __init__(self, visible: bool) -> None:
         self._console = Console(stderr=True) if visible else None
-        self._view: LiveView | None = None
-        if self._console is not None and self._console.is_terminal:
+        self._view: View | None = None
+        if self._console is not None and self._console.is_jupyter:
+            self._view = NotebookView()
+        elif self._console is not None and self._console.is_terminal:
             self._view = LiveView(self._console)
 
     def __enter__(self) -> Self:
@@ -100,7 +178,7 @@ class Viewed:
 
 
 class EpochProgress(Viewed):
-    """A live view on a terminal, a plain line now and then in a log, or nothing.
+    """A live view on a terminal or in a notebook, a plain line now and then in a log, or nothing.
 
     Parameters
     ----------

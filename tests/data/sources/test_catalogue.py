@@ -17,8 +17,7 @@ def test_the_list_is_there_without_moabb_and_as_json():
     rows = catalogue()
     names = [row.name for row in rows]
     assert len(names) == len(set(names)) >= 14
-    assert names[-2:] == OURS
-    assert all(name.startswith("moabb:") for name in names[:-2])
+    assert [name for name in names if not name.startswith("moabb:")] == OURS
     for row in rows:
         again = json.loads(json.dumps(row.to_json()))
         assert again["licence"]
@@ -77,7 +76,9 @@ def test_the_figures_are_those_of_moabb(moabb):
     from autotransfer.data.sources.catalogue import SEE_PAGE
     from autotransfer.data.sources.moabb_name import suitable_paradigm
 
-    for row in catalogue()[:-2]:
+    for row in catalogue():
+        if row.name in OURS:
+            continue
         dataset = getattr(moabb.datasets, row.name.partition(":")[2])()
         about = dataset.METADATA
         paradigm = suitable_paradigm(dataset)

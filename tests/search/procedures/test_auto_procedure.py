@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.errors import BudgetError, IncompleteResultsError, SettingError
 from autotransfer.report import write_report
+from autotransfer.report.auto_summary import auto_answer
 from autotransfer.report.gather import gather
 from autotransfer.report.pictures import pictures
 from autotransfer.search import Space
@@ -345,3 +347,29 @@ def test_a_run_that_looks_for_the_normalisation_does_not_warn_of_one(tmp_path, r
     assert not any("takes it away" in str(w.message) for w in recwarn)
     with pytest.warns(at.AutoTransferWarning, match="takes it away"):
         auto(tmp_path / "asked", recipes=RecipeSpace([steps])).fit(data)
+
+
+def test_a_notebook_shows_the_first_screen_of_the_report(whole):
+    folder, run = whole
+    html = run._repr_mimebundle_()["text/html"]
+    said = auto_answer(gather(folder))
+    assert said.headline in html
+    assert all(tile.value in html for tile in said.tiles)
+    assert "auto.adapt(X_recording)" in html
+    assert f"<code>{folder / 'report.html'}</code>" in html
+    assert "The report:" not in html
+
+
+def test_a_notebook_says_where_the_report_is(whole, tmp_path):
+    _, run = whole
+    page = run.report(tmp_path / "mine.html")
+    assert f"The report: <code>{page}</code>" in run._repr_html_()
+
+
+def test_a_run_whose_folder_is_gone_still_has_a_model_to_show(whole, tmp_path):
+    _, run = whole
+    moved = copy(run)
+    moved.run_, moved._answer = tmp_path / "gone", None
+    html = moved._repr_html_()
+    assert "cannot be read" in html
+    assert "trials of 4 channels x 64 time points" in html

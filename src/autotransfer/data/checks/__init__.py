@@ -67,3 +67,14 @@ or the recording was interrupted; normalised, such a channel is zeros.
     for watcher in watchers:
         findings.extend(watcher.findings())
     return Report(findings)
+
+
+def check_labels(data: SubjectDataset, n_min: int = 4) -> Report:
+    """Check what labels, subjects and recordings alone tell, as `check` does; nothing is read.
+
+    Parameters
+    ----------
+    data, n_min
+        As for `check`.
+    """
+    return Report(list(study_findings(data, n_min)))

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import optuna
 
 from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.space import Space
+
+if TYPE_CHECKING:
+    import optuna
 
 BATCH = 8
 """Settings asked for at once; part of what a run is."""
@@ -36,6 +38,9 @@ def suggest(space: Space, before: Sequence[TrialScores], n: int, seed: int) -> l
     seed : int
         Of the sampler.
     """
+    # Not at the top: few runs ask for it, and in a notebook its tqdm complains when it is imported.
+    import optuna
+
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
@@ -94,6 +99,8 @@ def _number(value: float) -> float:
 
 def _known(space: Space, one: TrialScores) -> optuna.trial.FrozenTrial:
     """Tell the sampler of a trial that is done."""
+    import optuna
+
     measure = str(one.setting.measure)
     choices, ranges = _ranges(space, measure)
     options = {"strength": one.setting.strength, **dict(one.setting.options)}

@@ -46,6 +46,10 @@ def model_card(*members: dict[str, Any]) -> str:
         "model.predict(X)  # X: trials x channels x times; no calibration, no subject id",
         "```",
         "",
+        "## Limits",
+        "",
+        *(f"- {limit}" for limit in _limits(*members)),
+        "",
         f"Made with autotransfer {about.get('autotransfer', '?')} and torch "
         f"{about.get('torch', '?')}. The folder holds JSON and safetensors: nothing in it "
         "executes.",
@@ -157,8 +161,23 @@ def _scores(scores: dict[str, float], options: dict[str, Any]) -> list[str]:
     ]
 
 
-def _count(people: Any, what: str) -> str:
-    return f"{len(people)} {what}{'' if len(people) == 1 else 's'}"
+def _limits(*members: dict[str, Any]) -> list[str]:
+    """Say what the model was not made for, as far as that is known of every model."""
+    about = [one["provenance"] for one in members]
+    people = {who for one in about for who in one.get("training_subjects", ())}
+    classes = len(members[0]["labels"]["values"])
+    return [
+        f"It knows what {_count(people, 'person', 'people')} did in one study. People, electrodes, "
+        "amplifiers, filters or tasks of another kind may be far from that: test it there first.",
+        f"Every trial gets one of the {classes} classes, whatever is in it: there is no answer for "
+        "none of them. Probabilities are not calibrated to new people.",
+        "It is for research: nothing here shows that it is fit for medical or other decisions "
+        "about people.",
+    ]
+
+
+def _count(people: Any, what: str, several: str = "") -> str:
+    return f"{len(people)} {what if len(people) == 1 else several or what + 's'}"
 
 
 def _escaped(text: str) -> str:
