@@ -87,6 +87,13 @@ def test_the_help_tells_the_exit_codes():
         assert re.search(rf"\b{code}: {re.escape(words[:30])}", shown)
 
 
+def test_the_page_tells_the_exit_codes():
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == list(
+        EXIT_CODES
+    )
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_shows_examples_and_explains_every_option(name):
     shown = call(name, "--help").output

@@ -115,7 +115,8 @@ class SignalInfo:
         if self.sfreq and other.sfreq and not same_rate(self.sfreq, other.sfreq):
             raise SamplingRateError(
                 f"The model was trained on signals at {self.sfreq:g} Hz, but these are at "
-                f"{other.sfreq:g} Hz. Resample them to {self.sfreq:g} Hz first."
+                f"{other.sfreq:g} Hz. Resample them to {self.sfreq:g} Hz first; recordings are "
+                f"by sfreq={self.sfreq:g} (--sfreq {self.sfreq:g})."
             )
         if self.channels and other.channels and self.channels != other.channels:
             missing = [name for name in self.channels if name not in other.channels]

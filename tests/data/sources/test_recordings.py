@@ -97,7 +97,7 @@ def test_a_band_that_is_none_is_refused(anna, band):
 
 
 def test_a_band_above_what_the_rate_can_hold_is_refused(anna):
-    with pytest.raises(SettingError, match=r"anna_raw has 200 Hz.*nothing above 100 Hz"):
+    with pytest.raises(SettingError, match=r"At 200 Hz \(anna_raw\) there is nothing above 100 Hz"):
         load(anna, **WINDOW, band=(4, 100))
     with pytest.raises(SettingError, match=r"At 50 Hz there is nothing above 25 Hz"):
         load(anna, **WINDOW, band=(4, 30), sfreq=50)

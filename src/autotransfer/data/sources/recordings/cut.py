@@ -232,9 +232,9 @@ def _require_rates(opened: Sequence[Opened], how: Cutting) -> None:
     high = None if how.band is None else how.band[1]
     if high is not None and high >= min(rates) / 2:
         raise SettingError(
-            f"{join_some(rates[min(rates)])} has {min(rates):g} Hz, so there is nothing above "
-            f"{min(rates) / 2:g} Hz in it, but the band goes up to {high:g} Hz. Give a lower one, "
-            "or no upper edge."
+            f"At {min(rates):g} Hz ({join_some(rates[min(rates)])}) there is nothing above "
+            f"{min(rates) / 2:g} Hz, but the band goes up to {high:g} Hz. Give a lower one, or no "
+            "upper edge."
         )
     if how.sfreq is not None and how.sfreq > min(rates) and not _same_rate(how.sfreq, min(rates)):
         warnings.warn(
