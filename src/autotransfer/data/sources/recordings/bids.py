@@ -70,10 +70,10 @@ def read_bids(
     mne_bids = _need_mne_bids()
     root = Path(root).expanduser()
     with by_mne(root, "See that the folder is as BIDS asks."):
-        found = mne_bids.find_matching_paths(root, datatypes=list(KINDS), ignore_nosub=True)
+        found = mne_bids.find_matching_paths(root, ignore_nosub=True)
     found = [path for path in found if _is_recording(path)]
     chosen = _of_task(found, task, root)
-    kinds = sorted({path.datatype for path in chosen})
+    kinds = sorted({path.suffix for path in chosen})
     if len(kinds) > 1:
         raise SourceError(
             f"{root} has recordings of several kinds: {join_some(kinds)}. Hand over the files of "
@@ -96,7 +96,8 @@ def _need_mne_bids() -> Any:
 
 def _is_recording(path: Any) -> bool:
     """Whether a file is what is opened of a recording: no table beside it, no later part of it."""
-    main = path.suffix == path.datatype and bool(ending(path.fpath))
+    kind = path.fpath.parent.name
+    main = kind in KINDS and path.suffix == kind and bool(ending(path.fpath))
     return main and path.split in (None, "01", "1")
 
 
