@@ -273,7 +273,8 @@ class AutoTransfer(SignalEstimator):
             # The ledger's lock comes first: whoever has it has the folder.
             folder.path.mkdir(parents=True, exist_ok=True)
             ledger = stack.enter_context(RunLedger(storage, digest(definition)))
-            folder.claim(definition, self._about(shared.problem, options))
+            about = self._about(shared.problem, options)
+            folder.claim(definition, about | {"source": getattr(X, "source", None)})
             stack.enter_context(show)
             stack.enter_context(stop.listening(show))
             start = stack.enter_context(starter)

@@ -58,6 +58,11 @@ class SubjectDataset:
     subjects : mapping, optional
         Names of the subjects: id -> name. Ids are their own names by default.
 
+    Attributes
+    ----------
+    source : str or None
+        Name of the file or data set that `autotransfer.load` read; reports are called so.
+
     Notes
     -----
     `select` makes views: the signals are not copied, whatever the selection.
@@ -86,6 +91,7 @@ class SubjectDataset:
         classes: Any = None,
         subjects: Any = None,
     ) -> None:
+        self.source: str | None = None
         self.trials = as_trials(X)
         n, n_channels, _ = self.trials.shape
         self.y = as_labels(y, "y", n)
@@ -187,6 +193,7 @@ class SubjectDataset:
                 "The selection contains no trial. Check the subjects and classes asked for."
             )
         view = object.__new__(SubjectDataset)
+        view.source = self.source
         view.trials = _take(self.trials, keep)
         view.y, view.subject = self.y[keep], self.subject[keep]
         view.session = None if self.session is None else self.session[keep]
@@ -209,7 +216,7 @@ class SubjectDataset:
                 f"{join_some(self.channels, 80)}."
             )
         where = [self.channels.index(name) for name in names]
-        return SubjectDataset(
+        picked = SubjectDataset(
             self.trials.pick(np.array(where, np.intp)),
             self.y,
             self.subject,
@@ -221,6 +228,8 @@ class SubjectDataset:
             classes=self.class_names,
             subjects=self.subject_names,
         )
+        picked.source = self.source
+        return picked
 
     @property
     def info(self) -> SignalInfo:

@@ -51,7 +51,7 @@ _RUN = {
         **dict.fromkeys(("begun", "autotransfer", "torch", "numpy", "python"), str),
         **{"classifier": dict, "shape": [int], "classes": [str, ...], "subjects": [str]},
         "subject_names": {str: str},
-        "command": (str, None, ...),
+        **{"command": (str, None, ...), "source": (str, None, ...)},
         "asked": (
             {
                 **{"own_recipes": bool, "fixed": [str], "signal": (str, None)},

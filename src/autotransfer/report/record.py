@@ -161,6 +161,11 @@ class Record:
     uncensored_levels: Levels = field(default_factory=Levels)
 
     @property
+    def title(self) -> str:
+        """What the report is called: the file of the recordings, if it is known, or the folder."""
+        return str(self.about.get("source") or self.name)
+
+    @property
     def n_labels(self) -> int:
         """Labelled trials of each class that are told of first."""
         return int(self.definition.get("n_labels", N_LABELS))

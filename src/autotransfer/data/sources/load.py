@@ -99,9 +99,10 @@ def load(source: Any, **options: Any) -> SubjectDataset:
         _only(options, (), "a SubjectDataset")
         return source
     if isinstance(source, str) and _is_name(source):
-        return _load_name(source, options)
+        return _with_source(_load_name(source, options), source)
     if isinstance(source, (str, os.PathLike)):
-        return _load_path(Path(source).expanduser(), options)
+        path = Path(source).expanduser()
+        return _with_source(_load_path(path, options), path.resolve().name)
     if _holds_paths(source):
         _only(options, (*OPTIONS, "subject"), "recordings")
         return read_recordings(source, **options)
@@ -126,6 +127,12 @@ def load(source: Any, **options: Any) -> SubjectDataset:
             "is about. Give three arrays: load((X, y, subject)), with one id for each trial."
         )
     raise SourceError(f"A {type(source).__name__} cannot be loaded. {LOADABLE}")
+
+
+def _with_source(data: SubjectDataset, source: str) -> SubjectDataset:
+    """Note where data came from: reports are called so."""
+    data.source = source
+    return data
 
 
 def _is_name(source: str) -> bool:
