@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import warnings
 from pathlib import Path
 
 import matplotlib
 import pytest
 
+import paste
 from pages import ROOT, Block, blocks, commands, program
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 PASTED = {"install", "tutorial"} if os.environ.get("AUTOTRANSFER_PASTED") == "1" else set()
-WITH_CODE = [page for page in PAGES if program(page).strip() and page.stem not in PASTED]
-LONG = {"is_it_censoring", "tutorial"}  # at night
+WHOLE = {"tutorial", "tutorial_emg"}  # whose Python goes on with what their commands made
+WITH_CODE = [page for page in PAGES if program(page).strip() and page.stem not in PASTED | WHOLE]
+LONG = {"is_it_censoring"}  # at night
 KNOWN = {"python", "py-noexec", "console", "bash", "text", "json", "yaml", "toml", "html", ""}
 DIRECTIVE = "{"
 
@@ -45,6 +48,13 @@ def test_the_page_runs_as_pasted(page, tmp_path, monkeypatch, capsys):
         warnings.filterwarnings("default", category=DeprecationWarning, module=r"(?!autotransfer)")
         exec(compile(program(page), str(page), "exec"), names)
     assert capsys.readouterr().out.strip(), "a page that prints nothing shows nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted(WHOLE - PASTED))
+def test_the_page_runs_with_its_commands(name):
+    paste.paste(DOCS / f"{name}.md", Path(sys.executable))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
