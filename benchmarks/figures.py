@@ -274,7 +274,8 @@ PAGES = {
         for n in TABLES
         if n not in (*EVIDENCE, *PARTS, *ADAPTING, *AUGMENTING, *HANDS_OFF, *TRAINING)
     ),
-    "docs/evidence.md": EVIDENCE,
+    "docs/evidence.md": ("in_short",),
+    "docs/protocol.md": EVIDENCE,
     "docs/level_tables.md": ADAPTING,
     "docs/augmenting.md": AUGMENTING,
     "docs/hands_off.md": HANDS_OFF,

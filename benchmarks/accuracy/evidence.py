@@ -2,7 +2,7 @@
 
 Runs AutoTransfer on each data set with the options that `baseline.py` chose, and
 compares the chosen method with the baseline of the same run, person by person (protocol:
-docs/evidence.md). Killed, the same command goes on. `--csv FILE` gets every score (data set,
+docs/protocol.md). Killed, the same command goes on. `--csv FILE` gets every score (data set,
 setting, seed, fold, side, person), and all tables are made from that file. `--no-run` makes them
 without a training: from the seeds that are complete of a run that was stopped, else from the file
 alone; the table says how many seeds that were. `--peers FILE ...` takes the competitors' scores

@@ -127,7 +127,7 @@ class AutoTransfer(SignalEstimator):
     search_folds : int
         Folds on which the search tries every setting. The paper has 1: what is kept is then what
         suits the person who validates there, which on others may be far below the baseline
-        (docs/evidence.md). 3 folds take 3 times as long, some of which the cross-validation saves.
+        (docs/protocol.md). 3 folds take 3 times as long, some of which the cross-validation saves.
     rule : str, optional
         How to choose: a name in `autotransfer.search.RULES`. By default "safe", and
         "lower_quartile" in the paper's procedure.

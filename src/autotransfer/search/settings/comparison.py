@@ -11,12 +11,12 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 CENSOR_LEVEL = 0.95
-"""How sure one must be that people gain by a censor, which is one thing more (docs/evidence.md has
+"""How sure one must be that people gain by a censor, which is one thing more (docs/protocol.md has
 levels replayed on scores on record: the lower, the more often one is chosen that harms)."""
 
 RECIPE_LEVEL = 0.5
 """The same for another recipe, which is as simple as the one before: it is enough if people gain in
-the mean (docs/evidence.md: any higher level lost more good recipes than it kept out bad ones)."""
+the mean (docs/protocol.md: any higher level lost more good recipes than it kept out bad ones)."""
 
 RESAMPLES = 1000
 

@@ -101,7 +101,7 @@ class Dimension:
         Options of a recipe; the first is that of the default recipe.
     gain : float
         Balanced accuracy that the best value was worth on our recordings, about
-        (docs/evidence.md): the order in which dimensions are tried.
+        (docs/protocol.md): the order in which dimensions are tried.
     cost : tuple of float
         How long a training takes with each value, the first being 1.
     encoder : str

@@ -274,7 +274,7 @@ def best_of_each(scores: Iterable[TrialScores], keep: int) -> list[Setting]:
     """Keep the best settings of each measure by mean validation balanced accuracy.
 
     Those whose cells were too small are skipped: they are little but the uncensored baseline with
-    other batches, and could be chosen under the name of a censor (docs/evidence.md has a case).
+    other batches, and could be chosen under the name of a censor (docs/protocol.md has a case).
 
     Parameters
     ----------

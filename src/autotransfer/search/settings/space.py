@@ -23,7 +23,7 @@ SMALL = (1.0, 0.3, 0.1, 0.03, 0.01)
 LARGE = (0.1, 0.3, 1.0, 3.0, 10.0)
 """The paper has 1 to 100. At 10 the MMDs cost up to 0.3 of accuracy on real recordings; at 1 next
 to nothing, complementary pairwise MMD on SSVEP apart (0.1). The search begins in the middle
-(docs/evidence.md, strengths)."""
+(docs/protocol.md, strengths)."""
 
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "adversary": SMALL,
