@@ -188,6 +188,16 @@ class Browser:
         message, _, self._rest = self._rest.partition(b"\0")
         return json.loads(message)
 
+    def serious(self) -> list[tuple[str, str, list[str]]]:
+        """Let axe look at the page: what it finds serious or critical, with some of the places."""
+        self.run(axe().read_text() + ";0")
+        found = self.run("axe.run(document, {resultTypes: ['violations']}).then(r => r.violations)")
+        return [
+            (one["id"], one["impact"], [node["html"][:120] for node in one["nodes"]][:3])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):

@@ -8,16 +8,20 @@ import json
 import re
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import autotransfer as at
+from autotransfer.search import Space
 from autotransfer.search.run_folder import RunFolder
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
-import drive
+for room in ("search", "fixtures"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / room))
+import drive  # noqa: E402
+from make_run import RECIPES, TINY  # noqa: E402
 
 PEOPLE = np.array(["<img src=x onerror=alert(1)>", "B&B", "c'c\"c", "$d_1$", "日本 5"])
 CLASSES = np.array(["<b>left</b>", "right & up"])
@@ -36,6 +40,21 @@ def whole_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("report") / "whole"
     drive.quick(out, portraits=True).fit(data())
     return out
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """Give a hands-off run that came to its end, with everything that a report shows."""
+    with ThreadPoolExecutor(1) as pool:
+        return at.AutoTransfer(
+            out=tmp_path_factory.mktemp("plots") / "run",
+            recipes=RECIPES,
+            space=Space(["mmd"], ["marginal"], {"mmd": [1.0]}),
+            classifier=at.CensoredClassifier(encoder_options=TINY, device="cpu"),
+            n_folds=3,
+            engine=pool,
+            verbose=False,
+        ).fit(data())
 
 
 def trials_of(run: Path, *stages: str) -> list[dict]:

@@ -6,9 +6,6 @@ import html
 import importlib.util
 import json
 import re
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -28,10 +25,6 @@ from autotransfer.report.figures.filters import places_of
 from autotransfer.report.figures.theme import figure_of
 from autotransfer.report.filters import filters_of
 from autotransfer.report.gather import gather
-from autotransfer.search import Space
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "fixtures"))
-from make_run import RECIPES, TINY
 
 WITHOUT_A_FIGURE = ("methods", "people", "classes", "confusion", "leakage", "calibration")
 """Pictures of one panel, which can be drawn on axes that are there."""
@@ -42,21 +35,6 @@ def no_windows(monkeypatch):
     monkeypatch.setitem(mpl.rcParams, "backend", "agg")
     yield
     plt.close("all")
-
-
-@pytest.fixture(scope="session")
-def fitted(tmp_path_factory):
-    """Give a hands-off run that came to its end, with everything that a report shows."""
-    with ThreadPoolExecutor(1) as pool:
-        return at.AutoTransfer(
-            out=tmp_path_factory.mktemp("plots") / "run",
-            recipes=RECIPES,
-            space=Space(["mmd"], ["marginal"], {"mmd": [1.0]}),
-            classifier=at.CensoredClassifier(encoder_options=TINY, device="cpu"),
-            n_folds=3,
-            engine=pool,
-            verbose=False,
-        ).fit(data())
 
 
 @pytest.mark.parametrize("name", sorted({*at.plots.__all__} - {"maps"}))
