@@ -9,7 +9,10 @@ import pytest
 
 BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"
 PAGES = ("index", "install", "tutorial", "tutorial_emg", "adapting", "hands_off", "evidence")
-LOOKS = [(1280, False), (1280, True), (390, False)]
+LOOKS = [
+    (1280, False),
+    *(pytest.param(*look, marks=pytest.mark.nightly) for look in ((1280, True), (390, False))),
+]
 TALLEST = 6000
 """Most pixels of a page at a width of 1280; pages of tables are longer."""
 
