@@ -31,7 +31,7 @@ MOST_FAILURES = 200
 _SPREAD = {"mean": "mean", "sd": "SD", "lower quartile": "lower quartile", "worst": "worst"}
 SCORE_COLUMNS = {
     f"{side} {key}": f"{side.capitalize()} {label}"
-    for side in ("validation", "test")
+    for side in ("test", "validation")  # what a reader looks for first is in sight
     for key, label in _SPREAD.items()
 }
 HELD_OUT_COLUMNS = {f"test {key}": label[0].upper() + label[1:] for key, label in _SPREAD.items()}

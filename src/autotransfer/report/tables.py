@@ -19,10 +19,14 @@ def settings_table(record: Record) -> pd.DataFrame:
     groups of people, then the others.
     """
     whole, part = ("all groups", "some groups") if record.auto else ("cross-validation", "search")
-    rows = []
+    rows, first = [], record.baseline
     for method in ranked_methods(record):
         setting = method.setting
-        more = {"recipe": str(setting.recipe), "first answer": method is record.baseline}
+        more = {
+            "recipe": str(setting.recipe),
+            "changes": "" if first is None else str(setting.recipe.changes(first.setting.recipe)),
+            "first answer": method is first,
+        }
         row: dict[str, Any] = {
             "setting": _censor(method) if record.auto else method.name,
             **(more if record.auto else {}),

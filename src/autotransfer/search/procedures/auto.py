@@ -401,7 +401,8 @@ class AutoProcedure:
         half = plan.half
         heat = [trial for rival in rivals for trial in self._trials(rival, plan)[:half]]
         if not self._fits(heat, plan, n_seeds=SEEDS - 1):
-            self._missed.append(f"{what}: {len(rivals)} settings")
+            n = len(rivals)
+            self._missed.append(f"{what}: {n} setting{'' if n == 1 else 's'}")
             return
         self._train(stage, heat)
         gains = {rival: _mean_gain(self._scores, rival, best, half) for rival in rivals}

@@ -63,15 +63,18 @@ class Recipe:
         return Recipe.of(**dict(self.options) | dict(options))
 
     def changes(self, other: Recipe) -> Recipe:
-        """Give the options in which it differs from another recipe.
+        """Name the options in which it differs from another recipe; one that is left out as "none".
 
         Examples
         --------
         >>> str(Recipe.of(F1=8, n_steps=40).changes(Recipe.of(F1=8, n_steps=20)))
         'n_steps=40'
+        >>> str(Recipe.of(augment=None).changes(Recipe.of(augment="mask")))
+        'augment=none'
         """
         theirs = dict(other.options)
-        return Recipe(tuple((k, v) for k, v in self.options if (k, v) not in theirs.items()))
+        own = ((k, v) for k, v in self.options if (k, v) not in theirs.items())
+        return Recipe(tuple((k, "none" if v is None else v) for k, v in own))
 
     def applied(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Put the recipe's options in the place of those of the run.
