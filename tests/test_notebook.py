@@ -109,8 +109,10 @@ def test_signals_that_are_large_or_in_a_file_are_not_read(tmp_path, monkeypatch)
     data = make()
     path = tmp_path / "X.npy"
     np.save(path, np.full_like(data.X, np.nan))
-    mapped = at.SubjectDataset(np.load(path, mmap_mode="r"), data.y, data.subject)
-    assert "were not read" in read(mapped._repr_html_())
+    there = np.load(path, mmap_mode="r")
+    for signals in (there, np.asarray(there)):
+        mapped = at.SubjectDataset(signals, data.y, data.subject)
+        assert "were not read" in read(mapped._repr_html_())
     monkeypatch.setattr(view, "READ_BYTES", 100)
     assert "were not read" in read(data._repr_html_())
 

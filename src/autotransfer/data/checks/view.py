@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from autotransfer.data.checks import check, check_labels
@@ -58,15 +60,20 @@ def dataset_html(data: SubjectDataset) -> str:
 
 def _doubts(data: SubjectDataset) -> tuple[list[str], list[str]]:
     """Say what is doubtful, and what was looked at."""
-    small = 4 * data.n_trials * data.n_channels * data.n_times <= READ_BYTES
-    # A memory map may be on a disk far away.
-    read = small and not isinstance(data.trials.base, np.memmap)
+    read = data.trials.nbytes <= READ_BYTES and not _in_file(data.trials.base)
     report = check(data) if read else check_labels(data)
     lines = str(report).splitlines() if len(report) else []
     told = [] if lines else ["Nothing wrong was found."]
     if not read:
         told = ["The signals were not read for this: `autotransfer.check(data)` looks at them."]
     return lines, told
+
+
+def _in_file(array: Any) -> bool:
+    """Whether an array is, or is cut from, a map of a file, which may be on a disk far away."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)
+    return array is not None
 
 
 def _people_and_classes(data: SubjectDataset) -> Grid:
