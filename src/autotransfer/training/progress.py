@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any, Protocol, Self
 
 from rich.console import Console, Group, RenderableType
@@ -142,8 +143,8 @@ class NotebookView:
         print(words, flush=True)
 
     def _show(self, bundle: dict[str, str]) -> None:
-        from IPython.display import display
-
+        # By name: IPython is not ours to require, and its functions have no types.
+        display: Any = import_module("IPython.display").display
         if self._output is None:
             self._output = display(bundle, raw=True, display_id=True)
         else:
