@@ -40,7 +40,8 @@ def without_outputs(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Leave out the middle of a long output, and what else nobody needs to see."""
+    """Leave out the middle of a long output, and where on this machine it was made."""
+    text = text.replace(f"{Path.cwd()}/", "")
     lines = [line.rstrip() for line in text.strip("\n").splitlines()]
     if len(lines) > MOST_LINES:
         half = MOST_LINES // 2

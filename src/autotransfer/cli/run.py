@@ -203,7 +203,7 @@ def _candidates(auto: AutoTransfer, results: dict[str, Any]) -> tuple[Any, str]:
 def _settings(auto: AutoTransfer, results: dict[str, Any]) -> tuple[Any, str]:
     """Make the closing table of a hands-off run: settings tried on everybody, the best on top."""
     columns = {
-        "setting": "setting",
+        "name": "setting",
         "chosen": "chosen",
         "test_mean": "mean",
         "test_lower_quartile": "lower quartile",

@@ -24,8 +24,15 @@ from autotransfer.search.settings.setting import Setting
 
 
 def candidate_table(outcome: Outcome) -> pd.DataFrame:
-    """Make the table of settings that were tried on everybody: spread of scores over people."""
-    return settings_table(_whole(outcome), outcome.answer.setting, {})
+    """Make the table of settings that were tried on everybody: spread of scores over people.
+
+    `name` calls each by what it changes in the recipe of the first answer.
+    """
+    whole = _whole(outcome)
+    table = settings_table(whole, outcome.answer.setting, {})
+    first = next(iter(whole)).recipe
+    table.insert(1, "name", [setting.beside(first) for setting in whole])
+    return table
 
 
 def levels_table(outcome: Outcome) -> pd.DataFrame:
