@@ -191,6 +191,7 @@ auto.fit(data)
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_in_a_kernel_progress_is_one_output_that_changes_in_place(tmp_path):

@@ -13,13 +13,12 @@ LOOKS = [(1280, False), (1280, True), (390, False), (390, True)]
 
 
 @pytest.fixture(scope="module")
-def pages(whole_run, fitted, tmp_path_factory):
+def pages(whole_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     part = cut(whole_run, folder / "part", "crossval", 5)
     return {
         "whole": write_report(whole_run, folder / "whole.html", assets=False),
         "partial": write_report(part, folder / "partial.html", assets=False),
-        "hands off": write_report(fitted.run_, folder / "auto.html", assets=False),
     }
 
 
@@ -124,18 +123,8 @@ def test_partial_stands_on_the_first_screen(pages, browser):
     assert browser.run(top) == []
 
 
-def test_a_person_is_opened_by_a_click(pages, browser):
-    browser.look(1280)
-    browser.open(pages["hands off"])
-    shown = "[...document.querySelectorAll('details.person table')].map(t => t.checkVisibility())"
-    assert browser.run(shown) == [False] * 5
-    for which in ("details:has(.person)", "details.person"):
-        browser.run(f"document.querySelector('{which} > summary').click()")
-    assert browser.run(shown) == [True, *[False] * 4]
-
-
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-@pytest.mark.parametrize("which", ["whole", "partial", "hands off"])
+@pytest.mark.parametrize("which", ["whole", "partial"])
 def test_the_page_is_no_wider_than_the_screen(pages, browser, which, width):
     browser.look(width)
     browser.open(pages[which])
@@ -146,7 +135,7 @@ def test_the_page_is_no_wider_than_the_screen(pages, browser, which, width):
 
 
 @pytest.mark.parametrize(("width", "dark"), LOOKS)
-@pytest.mark.parametrize("which", ["whole", "partial", "hands off"])
+@pytest.mark.parametrize("which", ["whole", "partial"])
 def test_axe_finds_nothing_serious(pages, browser, which, width, dark):
     browser.look(width, dark)
     browser.open(pages[which])

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"
-PAGES = ("index", "install", "tutorial", "tutorial_emg", "adapting", "hands_off", "evidence")
+PAGES = [
+    *("index", "tutorial", "evidence"),
+    *(
+        pytest.param(name, marks=pytest.mark.nightly)
+        for name in ("install", "tutorial_emg", "adapting", "hands_off")
+    ),
+]
 LOOKS = [
     (1280, False),
     *(pytest.param(*look, marks=pytest.mark.nightly) for look in ((1280, True), (390, False))),

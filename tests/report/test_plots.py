@@ -221,3 +221,19 @@ def test_places_on_the_head():
     assert positions[0, 1] < positions[2, 1] < positions[3, 1]  # from the back to the front
     assert places_of(["EMG1", "EMG2", "EMG3", "EMG4"]) is None
     assert places_of(["Oz", "O1", "Cz", "EOG"]) is None
+
+
+@pytest.mark.slow
+def test_the_page_in_a_browser(fitted, browser, tmp_path):
+    page = write_report(fitted.run_, tmp_path / "page.html", assets=False)
+    browser.look(390)
+    browser.open(page)
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    browser.look(1280, dark=True)
+    browser.open(page)
+    shown = "[...document.querySelectorAll('details.person table')].map(t => t.checkVisibility())"
+    assert browser.run(shown) == [False] * 5
+    for which in ("details:has(.person)", "details.person"):
+        browser.run(f"document.querySelector('{which} > summary').click()")
+    assert browser.run(shown) == [True, *[False] * 4]
+    assert browser.serious() == []
