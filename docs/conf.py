@@ -62,6 +62,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"AutoTransfer {release}"
 html_static_path = ["_static"]
 html_show_sourcelink = False
+# Pages without others below them: their code has the room of an empty list.
+html_sidebars = {name: [] for name in ("install", "tutorial", "glossary", "api")}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],

@@ -54,6 +54,7 @@ def acts(*_):
     }
 
 
+@pytest.mark.nightly
 def test_the_judge_notices_what_it_is_for(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parent)
     reports = limited.run("test_fuzz", seconds=1.0)

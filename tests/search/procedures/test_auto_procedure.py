@@ -150,6 +150,7 @@ def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
     pd.testing.assert_frame_equal(again.levels_, run.levels_)
 
 
+@pytest.mark.nightly
 def test_beside_a_censored_answer_the_uncensored_one_is_scored(tmp_path, monkeypatch):
     def censored(tried, rule, among=None):
         return max(tried.by_seed, key=lambda setting: setting.measure is not None)
