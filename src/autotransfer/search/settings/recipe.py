@@ -65,6 +65,8 @@ class Recipe:
     def changes(self, other: Recipe) -> Recipe:
         """Name the options in which it differs from another recipe; one that is left out as "none".
 
+        Options of an encoder that it does not have are not named.
+
         Examples
         --------
         >>> str(Recipe.of(F1=8, n_steps=40).changes(Recipe.of(F1=8, n_steps=20)))
@@ -73,7 +75,9 @@ class Recipe:
         'augment=none'
         """
         theirs = dict(other.options)
-        own = ((k, v) for k, v in self.options if (k, v) not in theirs.items())
+        of_encoders = {name for names in ENCODER_OPTIONS.values() for name in names}
+        own = [(k, v) for k, v in self.options if (k, v) not in theirs.items()]
+        own = [(k, v) for k, v in own if v is not None or (k in theirs and k not in of_encoders)]
         return Recipe(tuple((k, "none" if v is None else v) for k, v in own))
 
     def applied(self, options: Mapping[str, Any]) -> dict[str, Any]:
