@@ -21,10 +21,10 @@ from autotransfer.data.problem import Problem
 from autotransfer.errors import AutoTransferError, BudgetError
 from autotransfer.notebook import Card
 from autotransfer.report import write_report
-from autotransfer.report.auto_summary import auto_answer
+from autotransfer.report.auto_summary import first_screen
 from autotransfer.report.gather import gather
 from autotransfer.report.reproduce import given_options
-from autotransfer.report.summary import Answer, answer
+from autotransfer.report.summary import Answer
 from autotransfer.search import results
 from autotransfer.search.budget import Plan, parse_budget
 from autotransfer.search.driver import Driver, Stop
@@ -497,7 +497,5 @@ class AutoTransfer(SignalEstimator):
     def _first_screen(self) -> Answer:
         """Read what the report says first; once, because a ledger may be large and far away."""
         if self._answer is None:
-            record = gather(self.run_, self.storage)
-            hands_off = record.auto and record.complete
-            self._answer = auto_answer(record) if hands_off else answer(record)
+            self._answer = first_screen(gather(self.run_, self.storage))
         return self._answer

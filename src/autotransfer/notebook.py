@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from autotransfer.text import well_formed
+from autotransfer.text import html_templates, well_formed
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -103,15 +103,6 @@ def line(words: str) -> str:
 
 @cache
 def _template() -> Template:
-    # Not at the top: every room may use this one, and few of its users are in a notebook.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("autotransfer", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = html_templates("autotransfer")
     environment.filters["pieces"] = lambda text: enumerate(str(text).split("`"))
     return environment.get_template("notebook.html.jinja")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Environment
 
 # Control characters but tab and newline, changes of the direction of writing, and what is no text.
 STEERING = re.compile(
@@ -74,6 +75,21 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def html_templates(package: str) -> Environment:
+    """Open the templates of a package, which escape every value and refuse unknown ones."""
+    # Not at the top: every room may use this module, and few of its users write pages.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def short(name: str, most: int = 14) -> str:

@@ -18,6 +18,7 @@ from autotransfer.report.summary import (
     Answer,
     Tile,
     adapted_words,
+    answer,
     censor_words,
     gained_words,
     guessing_words,
@@ -38,6 +39,11 @@ SCALES = {
     "riemannian": "channels are made uncorrelated by what they are like of this person",
     "none": "signals stay as they are",
 }
+
+
+def first_screen(record: Record) -> Answer:
+    """Say what came of any run, or how far it is."""
+    return auto_answer(record) if record.auto and record.complete else answer(record)
 
 
 def auto_answer(record: Record) -> Answer:

@@ -10,17 +10,15 @@ from shlex import quote
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from autotransfer._version import __version__
 from autotransfer.report import sections, tables
-from autotransfer.report.auto_summary import auto_answer
+from autotransfer.report.auto_summary import first_screen
 from autotransfer.report.formatting import count
 from autotransfer.report.pictures import Drawing, shown_methods, stamp_of
 from autotransfer.report.record import Record
 from autotransfer.report.reproduce import python
-from autotransfer.report.summary import answer
-from autotransfer.text import well_formed
+from autotransfer.text import html_templates, well_formed
 
 MOST_SETTINGS = 2000
 """Most rows of the table of settings; the CSV file has all."""
@@ -52,19 +50,12 @@ def page(record: Record, drawings: Mapping[str, Drawing], assets: str | None = N
     """
     style, script = _text("page.css"), _text("page.js")
     settings = _rows(tables.settings_table(record), MOST_SETTINGS)
-    environment = Environment(
-        loader=PackageLoader("autotransfer.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = html_templates("autotransfer.report")
     environment.filters["data_uri"] = _data_uri
     text = environment.get_template("page.html.jinja").render(
         record=record,
         about=record.about,
-        answer=auto_answer(record) if record.auto and record.complete else answer(record),
+        answer=first_screen(record),
         drawings=drawings,
         facts=sections.facts(record, assets),
         failures=_rows(tables.failures_table(record), MOST_FAILURES),

@@ -126,6 +126,16 @@ class Levels:
 
     def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
         """Score everybody at each level: nothing, all of a recording, a stream, some labels."""
+        # A report asks for them several times, and each time hundreds of draws would choose.
+        if n_labels not in self._answers:
+            self._answers[n_labels] = self._score_levels(n_labels)
+        return dict(self._answers[n_labels])
+
+    @cached_property
+    def _answers(self) -> dict[int, dict[str, Scores]]:
+        return {}
+
+    def _score_levels(self, n_labels: int) -> dict[str, Scores]:
         found = {
             "nothing": self.scores.get(Case("nothing"), {}),
             "recording": self.chosen("recording", None),
