@@ -103,7 +103,7 @@ def cases(ring: bool, quick: bool = False, default: bool = True) -> list[Case]:
         *nothing,
         *(Case("recording", n, way) for way in RECORDING for n in AMOUNTS),
         *whole,
-        Case("stream"),
+        *(Case("stream", None, way) for way in RECORDING),
         *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
         Case("labels", N_LABELS, TUNING),
     ]

@@ -8,7 +8,7 @@ import torch
 
 import autotransfer as at
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.guard import NEVER, Guard, Lessons, Seen
+from autotransfer.adaptation.guard import ALWAYS, NEVER, Guard, Lessons, Seen
 from autotransfer.adaptation.registry import Policy, chosen
 from autotransfer.errors import AdaptationWarning, ModelFolderError, SettingError
 
@@ -16,7 +16,6 @@ DATA = at.make_subjects(
     n_subjects=4, n_trials=60, n_channels=4, n_times=64, n_classes=3, random_state=0
 )
 NEW = DATA.select(subjects=[3])
-ALWAYS = Guard(0.0, 0.0)
 CAREFUL = Guard(2.0, 2.0, certainty=True)
 
 
@@ -161,13 +160,13 @@ def test_auto_does_what_the_policy_says(clf, policy, labels, n, expected):
 
 
 def test_a_model_keeps_its_policy(clf, tmp_path):
-    policy = Policy("statistics", "statistics+head", ALWAYS)
+    policy = Policy("statistics", "statistics+head", ALWAYS, "ring+statistics")
     clf.provenance_ = {**clf.provenance_, "adaptation": policy.to_json()}
     clf.save(tmp_path / "one")
     again = at.load_model(tmp_path / "one")
     assert again.policy == policy
     assert again.adapt(NEW).provenance_["adapted"]["method"] == "statistics"
-    assert again.live()._streams[0].guard == policy.guard
+    assert again.live()._streams[0].policy == policy
 
 
 def test_a_model_says_that_it_was_careful(clf, tmp_path):

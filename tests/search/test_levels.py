@@ -25,6 +25,7 @@ DATA = at.make_subjects(
 )
 KNOWN, NEW = DATA.select(subjects=[0, 1, 2]), DATA.select(subjects=[3])
 X, CODES, UNIT = np.asarray(NEW.X), NEW.y_code, np.arange(80) // 2
+WITHOUT_LABELS = pytest.mark.parametrize("level", ["recording", "stream"])
 
 
 @pytest.fixture(scope="module")
@@ -127,56 +128,60 @@ def test_each_half_is_predicted_with_what_there_is_of_the_other(clf):
     np.testing.assert_array_equal(labelled[known.later], personal.predict_proba(X[known.later]))
 
 
-@pytest.mark.parametrize("level", ["recording", "stream"])
+@WITHOUT_LABELS
 def test_below_level_labels_other_labels_change_no_bit(clf, level):
     """With labels that give the same halves."""
     found = [known_of(clf, codes).probabilities(level) for codes in (CODES, (CODES + 1) % 3)]
     np.testing.assert_array_equal(*found)
 
 
-def levels_of(nothing, statistics, seen=None):
-    cases = {Case("nothing"): nothing, Case("recording", None, "statistics"): statistics}
+def levels_of(nothing, statistics, seen=None, level="recording"):
+    cases = {Case("nothing"): nothing, Case(level, None, "statistics"): statistics}
     return Levels(cases, seen or {})
 
 
-def test_the_method_is_chosen_by_others_and_never_by_oneself():
+@WITHOUT_LABELS
+def test_the_method_is_chosen_by_others_and_never_by_oneself(level):
     """Somebody's own score decides nothing about that person: changed, it changes only itself."""
     rng = np.random.default_rng(0)
     people = [str(number) for number in range(8)]
     nothing = dict.fromkeys(people, 0.5)
     adapted = {p: 0.5 + rng.normal(0, 0.1) for p in people}
-    first = levels_of(nothing, adapted).chosen("recording", None)
+    first = levels_of(nothing, adapted, level=level).chosen(level, None)
     # Whoever would now choose otherwise: the share of draws that adapt "3" stays what it was.
     share = (first["3"] - 0.5) / (adapted["3"] - 0.5)
     changed = adapted | {"3": 0.9}
-    again = levels_of(nothing, changed).chosen("recording", None)
+    again = levels_of(nothing, changed, level=level).chosen(level, None)
     assert (again["3"] - 0.5) / 0.4 == pytest.approx(share)
     assert any(again[p] != first[p] for p in people if p != "3")
 
 
-def test_the_policy_is_what_people_gain_by():
+@WITHOUT_LABELS
+def test_the_policy_is_what_people_gain_by(level):
     nothing, better = dict.fromkeys("abc", 0.5), {"a": 0.9, "b": 0.4, "c": 0.5}
     assert best_way({"statistics": better, "none": nothing}) == "statistics"
     assert best_way({"statistics": better, "none": nothing}, ["b", "b", "c"]) == "none"
-    assert levels_of(nothing, better).policy().recording == "statistics"
-    assert levels_of(better, nothing).policy().recording == "none"
+    gained = levels_of(nothing, better, level=level).policy()
+    lost = levels_of(better, nothing, level=level).policy()
+    assert (getattr(gained, level), getattr(lost, level)) == ("statistics", "none")
 
 
-def test_who_is_refused_has_what_the_model_has():
+@WITHOUT_LABELS
+def test_who_is_refused_has_what_the_model_has(level):
     people = "abcdef"
     nothing, adapted = dict.fromkeys(people, 0.5), dict.fromkeys(people, 0.8)
     whole = {p: [Seen(0.9, 0.9, 0.3)] for p in people} | {"d": [Seen(0.2, 0.2, 0.3)]}
     one = {p: [Seen(0.3, 0.3, -0.4)] for p in people}
-    levels = levels_of(nothing, adapted, {"all": whole, "one": one})
+    levels = levels_of(nothing, adapted, {"all": whole, "one": one}, level)
     assert whole["a"][0].passes(levels.lessons.guard())
     assert not one["a"][0].passes(levels.lessons.guard())
-    assert levels.ways("recording", None, guard=levels.lessons.guard()) == {
+    assert levels.ways(level, None, guard=levels.lessons.guard()) == {
         "statistics": adapted | {"d": 0.5},
         "none": nothing,
     }
-    chosen = levels.chosen("recording", None)
+    chosen = levels.chosen(level, None)
     assert chosen == pytest.approx(adapted | {"d": 0.5})
-    assert set(levels.curve("recording")) == {None}
+    assert set(levels.curve(level)) == {None}
 
 
 def test_only_cases_of_which_every_group_has_a_score_are_told():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import numpy as np
 import pytest
@@ -11,8 +12,14 @@ import torch
 import autotransfer as at
 from autotransfer.adaptation import stream
 from autotransfer.adaptation.fitted import Fitted
-from autotransfer.adaptation.guard import Guard
-from autotransfer.errors import ChannelMismatchError, ModelFolderError, NonFiniteDataError
+from autotransfer.adaptation.guard import ALWAYS
+from autotransfer.adaptation.registry import Policy
+from autotransfer.errors import (
+    ChannelMismatchError,
+    ModelFolderError,
+    NonFiniteDataError,
+    SettingError,
+)
 
 DATA = at.make_subjects(
     n_subjects=5, n_trials=80, n_channels=4, n_times=64, n_classes=3, random_state=0
@@ -36,6 +43,12 @@ def pair(clf):
 @pytest.fixture(params=["clf", "pair"])
 def model(request):
     return request.getfixturevalue(request.param)
+
+
+def with_policy(clf, policy):
+    other = copy(clf)
+    other.provenance_ = {**clf.provenance_, "adaptation": policy.to_json()}
+    return other
 
 
 def test_the_first_trial_is_predicted_as_without_a_stream(model):
@@ -70,15 +83,16 @@ def test_one_by_one_is_the_same_as_in_blocks(model):
     assert one.predict(X[:3]).shape == (3,)
 
 
-def test_a_saved_state_goes_on_to_the_same_bits(model, tmp_path):
+@pytest.mark.parametrize("n", [1, 32, 36, 45])  # at 36 a network is being made
+def test_a_saved_state_goes_on_to_the_same_bits(model, n, tmp_path):
     live = model.live()
-    live.predict(X[:45])
+    live.predict(X[:n])
     live.save(tmp_path / "live")
-    expected = live.predict_proba(X[45:])
+    expected = live.predict_proba(X[n:])
     again = at.load_model(tmp_path / "live")
     going = again.live()
-    assert going.n_trials == 45
-    np.testing.assert_array_equal(going.predict_proba(X[45:]), expected)
+    assert going.n_trials == n
+    np.testing.assert_array_equal(going.predict_proba(X[n:]), expected)
     # and so does its beginning
     going.reset()
     np.testing.assert_array_equal(going.predict_proba(X), model.live().predict_proba(X))
@@ -116,8 +130,9 @@ def test_a_stream_that_was_changed_is_refused(clf, tmp_path):
 
 def test_statistics_are_the_running_mean_and_variance(clf):
     """Of the first norm, whose input nothing that is learned changes, in a literal loop."""
-    few = stream.FIRST - 1  # before the first step of the weights
-    going = stream.Stream(Fitted(clf.network_, clf.normaliser_), prior=10, guard=Guard(0.0, 0.0))
+    few = 31  # before the network is made anew for the first time
+    policy = Policy(guard=ALWAYS)
+    going = stream.Stream(Fitted(clf.network_, clf.normaliser_), prior=10, policy=policy)
     for x in X[:few]:
         going.predict(x)
     layers = clf.network_.encoder.literal()
@@ -131,6 +146,42 @@ def test_statistics_are_the_running_mean_and_variance(clf):
     found = going.fitted.network.encoder.bnorm_temporal
     torch.testing.assert_close(found.running_mean, mean, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found.running_var, square - mean**2, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["statistics+information", "statistics", "ring+statistics"])
+def test_after_some_trials_it_is_adapted_as_to_a_recording(clf, method):
+    """Literally: the network that `adapt` gives for the first 32 trials predicts the 41st."""
+    live = clf.live(method=method)
+    told = live.predict_proba(X[:41])
+    expected = clf.adapt(X[:32], method=method).predict_proba(X[40:41])[0]
+    np.testing.assert_allclose(told[40], expected, atol=1e-6)
+    assert not np.allclose(told[39], clf.adapt(X[:32], method=method).predict_proba(X[39:40])[0])
+
+
+def test_where_people_held_out_gained_nothing_it_predicts_and_learns_nothing(clf):
+    still = with_policy(clf, Policy(stream="none"))
+    np.testing.assert_allclose(still.live().predict_proba(X), clf.predict_proba(X), atol=1e-6)
+
+
+def test_a_method_that_needs_labels_is_refused(clf):
+    with pytest.raises(SettingError, match="needs labels"):
+        clf.live(method="statistics+head")
+    with pytest.raises(SettingError, match="statistic"):
+        clf.live(method="statistic")
+
+
+def test_an_armband_stays_turned_after_saving(clf, tmp_path):
+    turned = np.roll(X, -2, axis=1)
+    live = clf.live(method="ring+statistics")
+    live.predict(turned[:50])
+    assert live.model().normaliser_.turn % 4 == 2
+    live.save(tmp_path / "live")
+    expected = live.predict_proba(turned[50:])
+    again = at.load_model(tmp_path / "live").live()
+    np.testing.assert_array_equal(again.predict_proba(turned[50:]), expected)
+    again.reset()
+    begun = clf.live(method="ring+statistics")
+    np.testing.assert_array_equal(again.predict_proba(turned), begun.predict_proba(turned))
 
 
 def test_it_begins_anew_when_it_is_lost(clf, monkeypatch):
@@ -149,6 +200,9 @@ def test_trials_of_one_class_change_nothing(clf):
     live = clf.live()
     live.predict(np.concatenate([sure] * 3))
     np.testing.assert_allclose(live.model().predict_proba(X), clf.predict_proba(X), atol=1e-6)
+    named = clf.live(method="statistics")  # which is done whatever was seen
+    named.predict(np.concatenate([sure] * 3))
+    assert np.abs(named.model().predict_proba(X) - clf.predict_proba(X)).max() > 0.01
 
 
 def test_one_trial_again_and_again_does_no_harm(clf):

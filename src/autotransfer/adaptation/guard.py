@@ -85,8 +85,8 @@ class Guard:
 
 BOUNDS = {"spread": slice(0, 2), "shares": slice(0, 2), "certainty": (bool, ...)}
 
-NEVER = Guard(2.0, 2.0)
-"""Lets nothing pass: variety is 1 at most."""
+NEVER, ALWAYS = Guard(2.0, 2.0), Guard(0.0, 0.0)
+"""Let nothing pass, and everything: variety is from 0 to 1."""
 
 
 @dataclass(frozen=True)

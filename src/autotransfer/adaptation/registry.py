@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -81,7 +81,7 @@ ADAPTATIONS = {
 """Methods of adaptation by name; several in a row are written "statistics+information"."""
 
 
-FORM = {"recording": str, "labels": str, "guard": BOUNDS}
+FORM = {"recording": str, "labels": str, "guard": BOUNDS, "stream": (str, ...)}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Policy:
 
     Parameters
     ----------
-    recording, labels : str
+    recording, labels, stream : str
         Methods that may be used at these levels, joined by "+"; "none" is none of them.
     guard : Guard
         Bounds below which trials seem to be of too few classes.
@@ -102,6 +102,7 @@ class Policy:
     recording: str = "statistics+information"
     labels: str = "statistics+head"
     guard: Guard = field(default_factory=Guard)
+    stream: str = "statistics+information"
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -113,15 +114,17 @@ class Policy:
         if given is None:
             return cls()
         wrong = misfit(given, FORM, "adaptation")
-        named = {} if wrong else {key: given[key].split("+") for key in ("recording", "labels")}
-        for level, names in named.items():
+        levels = ("recording", "labels", "stream")
+        ways = {} if wrong else {key: given[key] for key in levels if key in given}
+        for level, way in ways.items():
+            names = way.split("+")
             strange = [name for name in names if name not in (*ADAPTATIONS, NONE)]
             needing = [n for n in names if n in ADAPTATIONS and ADAPTATIONS[n].level == "labels"]
-            if strange or (level == "recording" and needing):
-                wrong = f"adaptation.{level} is {given[level]!r:.60}"
+            if strange or (level != "labels" and needing):
+                wrong = f"adaptation.{level} is {way!r:.60}"
         if wrong:
             raise SettingError(f"What a model says of its adaptation cannot be used: {wrong}.")
-        return cls(given["recording"], given["labels"], Guard.from_json(given["guard"]))
+        return cls(**ways, guard=Guard.from_json(given["guard"]))
 
 
 def adapt(fitted: Fitted, person: Person, method: str, prior: int = PRIOR) -> Fitted:
@@ -152,30 +155,54 @@ def chosen(fitted: Fitted, person: Person, method: str, policy: Policy | None = 
     seem to be of too few classes (`autotransfer.adaptation.guard`).
     """
     if method == AUTO:
-        return _automatic(fitted, person, policy or Policy())
+        policy = policy or Policy()
+        allowed = policy.recording if person.labelled is None else policy.labels
+        if allowed != NONE and not adaptable(fitted.network):
+            return "+".join(_needing_labels(allowed.split("+"))) or "statistics"  # which says why
+        return fitting(fitted, person, allowed, policy.guard)
+    require_methods(method, labels=person.labelled is not None)
+    return method
+
+
+def require_methods(method: str, labels: bool) -> None:
+    """Refuse names of no method, or of one that needs labels where there are none."""
     names = method.split("+") if isinstance(method, str) else [method]
     otherwise = 'several in a row, such as "statistics+information", or "auto"'
-    found = [lookup("method of adaptation", name, ADAPTATIONS, otherwise) for name in names]
+    for name in names:
+        lookup("method of adaptation", name, ADAPTATIONS, otherwise)
     if len(set(names)) < len(names):
         raise SettingError(f"method={method!r} names a method twice. Name each of them once.")
-    needing = [n for n, one in zip(names, found, strict=True) if one.level == "labels"]
-    if needing and person.labelled is None:
+    needing = _needing_labels(names)
+    if needing and not labels:
         raise SettingError(
             f"The method {needing[0]!r} needs labels of the new person's trials: adapt(X, y). "
             "Without labels use 'statistics' or 'statistics+information'."
         )
-    return method
 
 
-def _automatic(fitted: Fitted, person: Person, policy: Policy) -> str:
-    allowed = policy.recording if person.labelled is None else policy.labels
+def _needing_labels(names: Iterable[str]) -> list[str]:
+    return [name for name in names if ADAPTATIONS[name].level == "labels"]
+
+
+def fitting(fitted: Fitted, person: Person, allowed: str, guard: Guard) -> str:
+    """Say which of the methods that are allowed suit the amount of trials and their classes.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Trained.
+    person : Person
+        What there is of them.
+    allowed : str
+        Names joined by "+", or "none".
+    guard : Guard
+        Says whether trials are of enough classes.
+    """
     names = allowed.split("+") if allowed != NONE else []
-    needing = [name for name in names if ADAPTATIONS[name].level == "labels"]
+    needing = _needing_labels(names)
     if len(needing) < len(names):
-        if not adaptable(fitted.network):
-            return "+".join(needing) or "statistics"  # which says what is missing
-        if not policy.guard.passes(fitted.probabilities(person.trials)):
-            careful = policy.guard.certainty and not needing and person.n_trials >= LEAST_FEW
+        if not guard.passes(fitted.probabilities(person.trials)):
+            careful = guard.certainty and not needing and person.n_trials >= LEAST_FEW
             names = [FEW] if careful else needing
         elif person.n_trials < LEAST_TRIALS:
             names = [name for name in names if name != "information"]

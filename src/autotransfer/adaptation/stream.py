@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
 from math import log
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from autotransfer.adaptation.fitted import Fitted
-from autotransfer.adaptation.guard import Guard
-from autotransfer.adaptation.shares import divergence, entropy, expected_shares
+from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.adaptation.information import LEAST_TRIALS
+from autotransfer.adaptation.registry import NONE, Policy, adapt, fitting
+from autotransfer.adaptation.shares import entropy
 from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments, written_out
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import Array
@@ -27,17 +29,16 @@ Encode = Callable[[Tensor], tuple[Tensor, Moments]]
 HORIZON = 512
 """Trials that count: older ones are forgotten, so that statistics follow a slow drift."""
 
-MEMORY, FRESH, EVERY, RATE = 32, 8, 4, 3e-4
-"""Trials that are remembered; of them, those that a step of information maximisation looks at;
-trials between such steps; their learning rate. With 1e-3, second halves of recordings had 0.748
-(SSVEP), 0.935 (Myo EMG), 0.731 (CIIL EMG) and 0.283 (3DC EMG), with 3e-4 0.788, 0.951, 0.750 and
-0.339: one seed, 5 to 12 people each."""
+MEMORY, SELDOM, DELAY = 128, 256, 8
+"""Trials that are remembered; trials after which the network is made anew at the latest; trials
+later from which that network is used, so that nobody waits while it is made. With a small step of
+information maximisation after every fourth trial instead, second halves had 0.932 (Myo EMG), 0.769
+(CIIL EMG), 0.373 (3DC EMG) and 0.739 (Myo disco EMG); so, 0.938, 0.842, 0.453 and 0.772: one seed, 12,
+6, 9 and 3 people (of 3DC all, before)."""
 
-AGAIN = 128
-"""Trials after which it is asked anew whether enough classes are there, once they were."""
-
-FIRST = 16
-"""Trials before the first such step."""
+ASK, AGAIN = 4, 128
+"""Trials after which it is asked anew whether enough classes are there: until they are, and then.
+Asking at every trial would take longer than predicting it."""
 
 PATIENCE = 16
 """Trials over which a rise of the entropy is looked for."""
@@ -46,16 +47,31 @@ RISE = 0.5
 """Rise of the mean entropy, as a share of its largest value, after which all is begun anew."""
 
 
+def due(n_trials: int) -> bool:
+    """Whether the network is made anew after so many trials.
+
+    Examples
+    --------
+    >>> [n for n in range(1, 800) if due(n)]
+    [32, 64, 128, 256, 512, 768]
+    """
+    if n_trials > SELDOM:
+        return n_trials % SELDOM == 0
+    return n_trials >= LEAST_TRIALS and n_trials.bit_count() == 1
+
+
 class Stream:
     """A network that goes along with one person, trial by trial.
 
     For each trial, in this order: it is predicted; the statistics of every batch norm, and those
     of a normaliser that goes by person, move to include it, as if the statistics of training
-    counted for `prior` trials; every `EVERY` trials one step of information maximisation is made on
-    `FRESH` of the last `MEMORY` trials. Both wait until the trials seem to be of enough classes
-    (`autotransfer.adaptation.guard`). Nothing looks ahead. When predictions become much less
-    certain than they were (somebody else, or the electrodes have moved), it begins anew with the
-    trained network.
+    counted for `prior` trials. After 32, 64, 128 and 256 trials, and then after every 256, the
+    trained network is adapted to the last `MEMORY` trials as to a recording, in a thread; `DELAY`
+    trials later it takes the place of the one before. Both wait until the trials seem to be of
+    enough classes (`autotransfer.adaptation.guard`). Nothing looks ahead, and which trial is
+    predicted by which network does not hang on the time that anything takes. When predictions
+    become much less certain than they were (somebody else, or the electrodes have moved), it begins
+    anew with the trained network.
 
     Parameters
     ----------
@@ -63,8 +79,9 @@ class Stream:
         Trained; not changed.
     prior : int
         Trials that the statistics of training count for.
-    guard : Guard, optional
-        Says whether trials so far are of enough classes.
+    policy : Policy, optional
+        Its `stream` says what may be done, and its guard whether trials so far are of enough
+        classes. Statistics move only where they are among what may be done.
 
     Attributes
     ----------
@@ -74,9 +91,9 @@ class Stream:
         How often it began anew by itself.
     """
 
-    def __init__(self, fitted: Fitted, prior: int = PRIOR, guard: Guard | None = None) -> None:
+    def __init__(self, fitted: Fitted, prior: int = PRIOR, policy: Policy | None = None) -> None:
         self.origin, self.prior = fitted, prior
-        self.guard = guard or Guard()
+        self.policy = policy or Policy()
         self.n_resets = 0
         self.reset()
 
@@ -84,7 +101,6 @@ class Stream:
         """Begin anew with the trained network."""
         self.n_trials = 0
         network = deepcopy(self.origin.network).eval()
-        network.head.requires_grad_(False)
         self.fitted = self.origin.with_network(network)
         self._own = self.origin.normaliser  # with the person's statistics so far, if it has any
         # An encoder that can tell what reaches its norms does so faster than hooks.
@@ -98,22 +114,20 @@ class Stream:
         self._encode = observe
         # Means and mean squares: those add up over trials, variances do not.
         self._sums = [_sums(norm) for norm in self._norms]
-        self._memory: list[Tensor] = []
-        self._told: list[Tensor] = []  # probabilities of the same trials, when they were predicted
+        self._memory: list[Array] = []
+        self._told: list[Tensor] = []  # probabilities of trials, when they were predicted
         self._entropies: list[float] = []
         self._enough = False
         self._least = float("inf")
-        weights = [one for one in network.encoder.parameters() if one.requires_grad]
-        self._optimiser = torch.optim.Adam(weights, lr=RATE, fused=True)  # nobody waits for it
+        self._coming: Future[Fitted | None] | None = None
 
     def _watched(self, layers: nn.Module) -> Encode:
         """Encode by layers, with hooks that see what reaches the norms."""
         seen: Moments = []
 
         def see(norm: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
-            if not torch.is_grad_enabled():  # a prediction, and not a step
-                mean, var = moments(*inputs)
-                seen.append((mean, var + mean.square()))
+            mean, var = moments(*inputs)
+            seen.append((mean, var + mean.square()))
 
         for norm in self._norms:
             norm.register_forward_pre_hook(see)
@@ -136,33 +150,61 @@ class Stream:
                 "large. Check the unit of the signals. The trial was not used."
             )
         probabilities = logits.double().softmax(1)[0]
-        self._use(trial, x, probabilities, seen)
+        self._use(trial, probabilities, seen)
         answer: Array = probabilities.cpu().numpy()
         return answer
 
-    def _use(self, trial: Array, x: Tensor, probabilities: Tensor, seen: Moments) -> None:
+    def _use(self, trial: Array, probabilities: Tensor, seen: Moments) -> None:
         self.n_trials += 1
         share = 1 / min(self.prior + self.n_trials, max(HORIZON, self.prior + 1))
         for sums, news in zip(self._sums, seen, strict=True):
             for total, new in zip(sums, news, strict=True):
                 total.lerp_(new.double(), share)
         self._own = self._own.adapted(trial[None], share)
-        self._memory = [*self._memory, x][-MEMORY:]
+        self._memory = [*self._memory, np.array(trial, np.float32)][-MEMORY - DELAY :]
         self._told = [*self._told, probabilities][-HORIZON:]
         if self._lost(float(entropy(probabilities))):
             self.n_resets += 1
             self.reset()
-        elif self._guarded():
+            return
+        if self._guarded() and "statistics" in self.policy.stream.split("+"):
             self.fitted = self.fitted.with_normaliser(self._own)
             for norm, sums in zip(self._norms, self._sums, strict=True):
                 _set(norm, sums)
-            if self.n_trials >= FIRST and self.n_trials % EVERY == 0:
-                self._step()
+        if due(self.n_trials):
+            self._begin(self._memory)
+        elif due(self.n_trials - DELAY):
+            self._take()
+
+    def _begin(self, trials: list[Array]) -> None:
+        """Begin to adapt the trained network to the last of some trials, as to a recording."""
+        if self.policy.stream == NONE:
+            return
+        person = Person(np.stack(trials[-MEMORY:]))
+        thread = ThreadPoolExecutor(1, "autotransfer-stream")
+        self._coming = thread.submit(self._adapted, person)
+        thread.shutdown(wait=False)
+
+    def _adapted(self, person: Person) -> Fitted | None:
+        names = self.policy.stream.split("+")
+        if not self._norms:
+            names = [name for name in names if name != "statistics"]
+        method = fitting(self.origin, person, "+".join(names) or NONE, self.policy.guard)
+        return None if method == NONE else adapt(self.origin, person, method, self.prior)
+
+    def _take(self) -> None:
+        """Go on with the network that was made meanwhile, if there is one."""
+        made = None if self._coming is None else self._coming.result()
+        self._coming = None
+        if made is not None:
+            self.fitted.network.load_state_dict(made.network.state_dict())
+            self.fitted, self._own = self.fitted.with_normaliser(made.normaliser), made.normaliser
+            self._sums = [_sums(norm) for norm in self._norms]
 
     def _guarded(self) -> bool:
         """Whether trials so far seem to be of enough classes; asked now and then, for speed."""
-        if self.n_trials % (AGAIN if self._enough else EVERY) == 0:
-            self._enough = self.guard.passes(torch.stack(self._told))
+        if self.n_trials % (AGAIN if self._enough else ASK) == 0:
+            self._enough = self.policy.guard.passes(torch.stack(self._told))
         return self._enough
 
     def _lost(self, value: float) -> bool:
@@ -174,25 +216,6 @@ class Stream:
         self._least = min(self._least, now)
         return now > self._least + RISE * log(self.fitted.network.head.out_features)
 
-    def _step(self) -> None:
-        """Make one step of information maximisation on some of the trials remembered.
-
-        On few of them, so that nobody waits long; of the others it is remembered what was
-        predicted, for the spread over classes.
-        """
-        told = torch.stack(self._told)
-        n = len(self._memory)
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(self.n_trials))
-        fresh, others = order[:FRESH].tolist(), order[FRESH:]
-        signals = torch.cat([self._memory[i] for i in fresh])
-        probabilities = self.fitted.network(signals)[1].softmax(1)
-        mean = (probabilities.sum(0) + told[-n:][others].float().sum(0)) / n
-        spread = divergence(mean, expected_shares(told, steps=10))
-        loss = entropy(probabilities).mean() + spread * n / len(fresh)
-        self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimiser.step()
-
     def state(self) -> dict[str, Tensor]:
         """Give all that it goes on from, by name; the last trials are among it."""
         weights = self.fitted.network.state_dict()
@@ -203,14 +226,15 @@ class Stream:
         state["counts"] = torch.tensor(counts, dtype=torch.int64)
         state["entropies"] = torch.tensor([self._least, *self._entropies], dtype=torch.float64)
         state["told"] = torch.stack(self._told) if self._told else torch.zeros(0)
-        state["memory"] = torch.cat(self._memory) if self._memory else torch.zeros(0)
+        trials = np.stack(self._memory) if self._memory else np.zeros(0, np.float32)
+        state["trials"] = torch.from_numpy(trials)
+        turns = [self.origin.normaliser.turn, self._own.turn]
+        state["turns"] = torch.tensor(turns, dtype=torch.int64)
         for name, one in (("now", self._own), ("origin", self.origin.normaliser)):
             if one.covariance is not None:
                 state[f"covariance.{name}"] = torch.from_numpy(one.covariance)
         for number, (mean, square) in enumerate(self._sums):
             state[f"sums.{number}"] = torch.stack([mean, square])
-        for number, moment in self._optimiser.state_dict()["state"].items():
-            state |= {f"optimiser.{number}.{name}": value for name, value in moment.items()}
         return state
 
     def snapshot(self) -> Network:
@@ -221,7 +245,7 @@ class Stream:
 
     @classmethod
     def resumed(
-        cls, fitted: Fitted, state: Mapping[str, Tensor], guard: Guard | None = None
+        cls, fitted: Fitted, state: Mapping[str, Tensor], policy: Policy | None = None
     ) -> Stream:
         """Go on from what `state` gave.
 
@@ -231,16 +255,21 @@ class Stream:
             A network of the same shape.
         state : mapping
             Numbers by name; those that begin with "origin." are the weights it began with.
-        guard : Guard, optional
+        policy : Policy, optional
             As for a new one.
         """
         try:
             origin = deepcopy(fitted.network)
             origin.load_state_dict(_part(state, "origin."))
-            begun = fitted.with_network(origin)
-            if fitted.normaliser.by_person:
-                begun = begun.with_normaliser(_read(fitted.normaliser, state["covariance.origin"]))
-            stream = cls(begun, guard=guard)
+            turns = dict(zip(("origin", "now"), state["turns"].tolist(), strict=True))
+            saved = {
+                name: _read(fitted.normaliser, turn, state.get(f"covariance.{name}"))
+                for name, turn in turns.items()
+            }
+            begun = fitted.with_network(origin).with_normaliser(saved["origin"])
+            stream = cls(begun, policy=policy)
+            stream.fitted = stream.fitted.with_normaliser(fitted.normaliser)
+            stream._own = saved["now"]
             stream._restore(state)
         except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
             raise SettingError(
@@ -254,29 +283,23 @@ class Stream:
         self.n_trials, self.n_resets, self.prior, enough = (int(n) for n in state["counts"])
         self._enough = bool(enough)
         self._least, *self._entropies = state["entropies"].tolist()
-        if self._own.by_person:
-            self._own = _read(self._own, state["covariance.now"])
-            if self._enough:
-                self.fitted = self.fitted.with_normaliser(self._own)
         self._told = list(state["told"]) if state["told"].numel() else []
-        self._memory = [one[None] for one in state["memory"]] if state["memory"].numel() else []
+        self._memory = list(state["trials"].numpy()) if state["trials"].numel() else []
         pairs = [state[f"sums.{i}"].clone() for i in range(len(self._norms))]
         self._sums = [(mean, square) for mean, square in pairs]
-        of_weight: dict[int, dict[str, Tensor]] = {}
-        for name, value in _part(state, "optimiser.").items():
-            number, what = name.split(".")
-            of_weight.setdefault(int(number), {})[what] = value.clone()
-        document: dict[str, Any] = self._optimiser.state_dict()
-        self._optimiser.load_state_dict({**document, "state": of_weight})
+        for since in range(DELAY):  # what was being made when it was saved is made again
+            if due(self.n_trials - since):
+                self._begin(self._memory[: len(self._memory) - since])
 
 
 def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
 
 
-def _read(normaliser: Normaliser, covariance: Tensor) -> Normaliser:
-    """Give a normaliser a covariance that was saved, which may be damaged."""
-    return Normaliser.from_state({**normaliser.state(), "covariance": covariance.tolist()})
+def _read(normaliser: Normaliser, turn: int, covariance: Tensor | None) -> Normaliser:
+    """Give a normaliser a turn and a covariance that were saved, which may be damaged."""
+    own = {"turn": turn} | ({} if covariance is None else {"covariance": covariance.tolist()})
+    return Normaliser.from_state(normaliser.state() | own)
 
 
 def _sharing(encoder: nn.Module, layers: nn.Module) -> nn.Module:

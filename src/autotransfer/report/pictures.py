@@ -167,8 +167,8 @@ def level_curves(levels: Levels) -> dict[str, dict[int | None, Estimate]]:
     if nothing is None:
         return {}
     found = {level: {0: nothing, **levels.curve(level)} for level in ("recording", "labels")}
-    stream = levels.scores.get(Case("stream"))
-    if stream is not None:
+    stream = levels.chosen("stream", None)
+    if stream:
         found["stream"] = {None: stream}
     return {
         level: {amount: bootstrap_mean(list(scores.values())) for amount, scores in curve.items()}

@@ -130,7 +130,8 @@ def _auto_forecast(
     began = time.monotonic()
     with progress, starter as start:
         engine, handle = start()
-        one = first_cost(options, shared.problem, engine, handle, progress)
+        shortest = min((budget for budget in times if budget is not None), default=None)
+        one = first_cost(options, shared.problem, engine, handle, progress, budget=shortest)
         workers = engine.n_workers
     spent = time.monotonic() - began
     size = memory(shared, workers)

@@ -278,7 +278,7 @@ class SignalModel(SignalEstimator):
             return self.adapt(X_target_labeled, y_target_labeled, unlabelled=given)
         return self if X_target_unlabeled is None else self.adapt(X_target_unlabeled)
 
-    def live(self, *, prior: int = PRIOR) -> Live:
+    def live(self, *, prior: int = PRIOR, method: str = AUTO) -> Live:
         """Begin to go along with one new person, trial by trial (level ``stream``).
 
         Parameters
@@ -286,6 +286,10 @@ class SignalModel(SignalEstimator):
         prior : int
             Trials that the statistics of training count for; a model that `Live.save` wrote keeps
             its own.
+        method : str
+            What is done with trials so far, as for `adapt`. "auto" does what people held out in
+            the run that made the model gained by, and else "statistics+information"; it waits
+            until enough classes were seen. What is named is done whatever was seen.
 
         Returns
         -------
@@ -294,7 +298,7 @@ class SignalModel(SignalEstimator):
             model is not changed.
         """
         check_is_fitted(self)
-        return Live(self, as_count(prior, "prior", least=0))
+        return Live(self, as_count(prior, "prior", least=0), method)
 
     def _codes_of(self, X: Any, y: Any, n_trials: int) -> Array:
         """Class numbers of labels; of a data set's own labels by the names of classes."""

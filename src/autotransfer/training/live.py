@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from autotransfer.adaptation.fitted import Fitted
+from autotransfer.adaptation.guard import ALWAYS
+from autotransfer.adaptation.registry import AUTO, require_methods
 from autotransfer.adaptation.stream import Stream
 from autotransfer.data.trials import Array
 from autotransfer.data.validate import require_finite
@@ -28,6 +31,8 @@ class Live:
         That it begins with. If it was saved by `save`, it goes on from there.
     prior : int
         Trials that the statistics of training count for; one that goes on keeps its own.
+    method : str
+        Of adaptation, as of `live` of a model.
 
     Examples
     --------
@@ -39,10 +44,12 @@ class Live:
     ((), (3,), 4)
     """
 
-    def __init__(self, model: Any, prior: int) -> None:
+    def __init__(self, model: Any, prior: int, method: str = AUTO) -> None:
+        if method != AUTO:
+            require_methods(method, labels=False)
         self._model = model
         self._lock = RLock()
-        self._streams = [_begun(member, prior) for member in model.members]
+        self._streams = [_begun(member, prior, method) for member in model.members]
 
     @property
     def n_trials(self) -> int:
@@ -118,19 +125,22 @@ class Live:
         return saved
 
 
-def _begun(member: Any, prior: int) -> Stream:
+def _begun(member: Any, prior: int, method: str) -> Stream:
     """Begin the stream of a network, or go on with one that was saved."""
-    fitted = Fitted(member.network_, member.normaliser_)
-    state, guard = member.stream_, member.policy.guard
-    if state is None:
-        return Stream(fitted, prior, guard)
-    return Stream.resumed(fitted, state, guard)
+    fitted, policy = Fitted(member.network_, member.normaliser_), member.policy
+    if method != AUTO:
+        policy = replace(policy, stream=method, guard=ALWAYS)
+    if member.stream_ is None:
+        return Stream(fitted, prior, policy)
+    return Stream.resumed(fitted, member.stream_, policy)
 
 
 def _personal(member: Any, stream: Stream) -> Any:
     personal = copy(member)
     personal.stream_ = None
     personal.network_, personal.normaliser_ = stream.snapshot(), stream.fitted.normaliser
-    about = {"n_trials": stream.n_trials, "n_labels": 0, "method": "stream"}
+    about: dict[str, Any] = {"n_trials": stream.n_trials, "n_labels": 0, "method": "stream"}
     personal.provenance_ = {**member.provenance_, "adapted": about}
+    if stream.policy != member.policy:  # a method was named, with which it goes on
+        personal.provenance_["adaptation"] = stream.policy.to_json()
     return personal

@@ -33,7 +33,7 @@ from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.shared import Shared
 from autotransfer.search.status import open_run
-from autotransfer.search.tasks import run_trial
+from autotransfer.search.tasks import cost, run_trial
 
 DATA = at.make_subjects(n_subjects=6, n_trials=24, n_channels=4, n_times=64, random_state=0)
 RECIPES = RecipeSpace(
@@ -282,7 +282,7 @@ def test_a_budget_that_does_not_carry_the_default_recipe_begins_with_a_cheaper_o
 ):
     from autotransfer.search.procedures import auto as procedure
 
-    monkeypatch.setattr(procedure, "first_cost", lambda *_: 20.0)  # as if a training took so long
+    monkeypatch.setattr(procedure, "first_cost", lambda *_, **__: 20.0)  # as if it took so long
     steps = Dimension("fewer steps", ({"n_steps": 30}, {"n_steps": 6}), 0.01, (1.0, 0.2))
     recipes = RecipeSpace([steps])
     auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA)
@@ -295,6 +295,26 @@ def test_a_budget_that_does_not_carry_the_default_recipe_begins_with_a_cheaper_o
     assert "the cheaper one that the run began with (n_steps=6)" in verdict(results)
     page = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "the cheaper one that the run began with (n_steps=6)" in page
+
+
+def test_a_machine_that_is_slow_for_a_moment_does_not_refuse_a_run(tmp_path, monkeypatch):
+    from autotransfer.search.procedures import plan
+
+    measured = []
+
+    def slow_at_first(handle, trial, steps):
+        found = cost(handle, trial, steps)
+        if steps == plan.CALIBRATION_STEPS:
+            measured.append(trial)
+            if len(measured) <= 2:  # there is one worker, which measures twice
+                return {name: 1e4 * seconds for name, seconds in found.items()}
+        return found
+
+    monkeypatch.setattr(plan, "cost", slow_at_first)
+    auto(tmp_path / "run", budget="60s", n_folds=None, recipes=RecipeSpace([])).fit(DATA)
+    assert len(measured) == 4
+    (first, *_) = entries(tmp_path / "run")["first"]
+    assert first.trial.setting.recipe == Recipe()
 
 
 def test_what_does_not_fit_is_not_begun_and_named(tmp_path, monkeypatch):

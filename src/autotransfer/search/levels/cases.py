@@ -88,16 +88,18 @@ def standard_cases(
         return [Case("nothing"), *(Case("labels", n, "head") for n in (n_labels, *labels))]
     turned = [f"ring+{way}" for way in RECORDING if ring]
     with_labels = [*WITH_LABELS, *(f"{way}+head" for way in turned)]
+    streams = [Case("stream", None, way) for way in (*RECORDING, *turned)]
     return [
         Case("nothing"),
         *(Case("recording", None, way) for way in (*RECORDING, *turned)),
         *(Case("labels", n_labels, way) for way in with_labels),
         Case("recording", None, FEW),
-        Case("stream"),
+        streams[0],
         *(Case("recording", amount, AUTO) for amount in AMOUNTS),
         *(Case("labels", amount, WITH_LABELS[0]) for amount in labels),
         Case("nothing", tested=SAME),
         Case("recording", None, RECORDING[0], SAME),
+        *streams[1:],
     ]
 
 

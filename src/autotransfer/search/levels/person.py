@@ -84,7 +84,7 @@ class Known:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AdaptationWarning)  # of hundreds of recordings
             if case.level == "stream":
-                return self._stream()
+                return self._stream(case.method)
             tested = self.later if case.tested == LATER else np.arange(len(self.codes))
             model = self._adapted(case)
         if model is None or not len(tested):
@@ -162,11 +162,11 @@ class Known:
         model = self._recorded(before, None) if before else self.model
         return model.adapt(self.X.take(few), labels, method=last)
 
-    def _stream(self) -> float | None:
+    def _stream(self, method: str) -> float | None:
         """Score the second half, which comes after the first, trial by trial."""
         if not len(self.first) or not len(self.later):
             return None
-        live = self.model.live()
+        live = self.model.live(method=method)
         live.predict_proba(self.X.take(self.first))
         rest = np.random.default_rng(len(self.later)).permutation(self.later)
         predicted = live.predict_proba(self.X.take(rest)).argmax(1)

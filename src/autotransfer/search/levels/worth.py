@@ -75,7 +75,7 @@ class Levels:
             return {}
         nothing = self.scores[Case("nothing", tested=tested)]
         careful = tried.pop(FEW, nothing)
-        plain = {"recording": nothing, "labels": tried.get("head")}.get(level)
+        plain = tried.get("head") if level == "labels" else nothing
         if level == "recording" and guard is not None and guard.certainty:
             plain = careful
         if guard is not None and plain is not None:
@@ -118,11 +118,11 @@ class Levels:
     def policy(self, n_labels: int = N_LABELS) -> Policy:
         """Say what "auto" should do, by what people held out gained by."""
         guard, found = self.lessons.guard(), vars(Policy())
-        for level, amount in (("recording", None), ("labels", n_labels)):
+        for level, amount in (("recording", None), ("labels", n_labels), ("stream", None)):
             ways = self.ways(level, amount, guard=guard)
             if ways:
                 found[level] = best_way(ways)
-        return Policy(found["recording"], found["labels"], guard)
+        return Policy(**found | {"guard": guard})
 
     def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
         """Score everybody at each level: nothing, all of a recording, a stream, some labels."""
@@ -139,7 +139,7 @@ class Levels:
         found = {
             "nothing": self.scores.get(Case("nothing"), {}),
             "recording": self.chosen("recording", None),
-            "stream": self.scores.get(Case("stream"), {}),
+            "stream": self.chosen("stream", None),
             "labels": self.chosen("labels", n_labels),
         }
         return {level: scores for level, scores in found.items() if scores}

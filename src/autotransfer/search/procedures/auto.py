@@ -282,7 +282,8 @@ class AutoProcedure:
         began = time.monotonic()
         engine, handle = self.start()
         one = first_cost(
-            self.options, self.problem, engine, handle, self.progress, self.driver.result
+            *(self.options, self.problem, engine, handle, self.progress, self.driver.result),
+            budget=budget,
         )
         spent = time.monotonic() - began
         n_people, n_workers = self.options.n_subjects, engine.n_workers
