@@ -32,9 +32,8 @@ HORIZON = 512
 MEMORY, SELDOM, DELAY = 128, 256, 8
 """Trials that are remembered; trials after which the network is made anew at the latest; trials
 later from which that network is used, so that nobody waits while it is made. With a small step of
-information maximisation after every fourth trial instead, second halves had 0.932 (Myo EMG), 0.769
-(CIIL EMG), 0.373 (3DC EMG) and 0.739 (Myo disco EMG); so, 0.938, 0.842, 0.453 and 0.772: one seed, 12,
-6, 9 and 3 people (of 3DC all, before)."""
+information maximisation after every fourth trial instead, second halves had 0.932 (Myo EMG, 12
+people), 0.769 (CIIL EMG, 6) and 0.739 (Myo disco EMG, 3); so, 0.938, 0.842 and 0.772: one seed."""
 
 ASK, AGAIN = 4, 128
 """Trials after which it is asked anew whether enough classes are there: until they are, and then.
