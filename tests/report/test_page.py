@@ -250,7 +250,7 @@ def test_pictures_and_tables_are_files_too(whole_run, page, tmp_path):
     made = {path.name for path in page.with_name("whole-files").iterdir()}
     names = ["methods", "people", "leakage", "curves", "maps", "confusion"]
     assert {f"{n}.{kind}" for n in names for kind in ("svg", "png")} <= made
-    tables = {"settings.csv", "people.csv", "scores.csv", "leakage.csv", "confusion.csv"}
+    tables = {"settings.csv", "people.csv", "people_by_setting.csv", "leakage.csv", "confusion.csv"}
     assert tables <= made
     settings = pd.read_csv(page.with_name("whole-files") / "settings.csv")
     assert len(settings) == 5

@@ -152,7 +152,7 @@ def failures_table(record: Record) -> pd.DataFrame:
 TABLES = {
     "settings": settings_table,
     "people": people_table,
-    "scores": scores_table,
+    "people_by_setting": scores_table,
     "leakage": leakage_table,
     "confusion": confusion_table,
     "failures": failures_table,
