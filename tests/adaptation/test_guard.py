@@ -8,7 +8,7 @@ import torch
 
 import autotransfer as at
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.guard import ALWAYS, NEVER, Guard, Lessons, Seen
+from autotransfer.adaptation.guard import ALWAYS, MOST_LOSS, NEVER, Guard, Lessons, Seen
 from autotransfer.adaptation.registry import Policy, chosen
 from autotransfer.errors import AdaptationWarning, ModelFolderError, SettingError
 
@@ -78,13 +78,13 @@ def test_no_pair_of_bounds_is_better_than_the_learned_one(seed, among, certain):
     seen = some_people(seed, certain=certain)
     guard = Lessons(seen).guard(among)
     mine = gains(seen, guard, among)
-    assert min(mine["half"], mine["one"]) >= -0.005
+    assert min(mine["half"], mine["one"]) >= -MOST_LOSS
     whole = [one for some in seen["all"].values() for one in some]
     spreads, shares = ([getattr(one, name) for one in whole] for name in ("spread", "shares"))
     pairs = [(a, b) for a in [0.0, *spreads] for b in [0.0, *shares]]
     for other in (Guard(*pair, certainty) for pair in pairs for certainty in (False, True)):
         theirs = gains(seen, other, among)
-        if min(theirs["half"], theirs["one"]) >= -0.005:
+        if min(theirs["half"], theirs["one"]) >= -MOST_LOSS:
             assert theirs["all"] <= mine["all"] + 1e-9
 
 

@@ -295,7 +295,8 @@ def _crop(
     """Take epochs as they are, or the part of them that is asked for."""
     del names, left_out  # those that were rejected, were rejected knowingly
     with by_mne(f"{one.name} with these options", ""):
-        epochs = one.data.copy().drop_bad(verbose="WARNING")
+        epochs = one.data.copy()
+        epochs.drop_bad(verbose="WARNING")  # which gives nothing in MNE 1.8
         keep, labels = rename(_names(epochs), how.events)
         if not labels:
             return None, []
