@@ -214,9 +214,9 @@ TABLES = {
         "first answer (default recipe), of the classical pipelines; groups of people, trainings, "
         "and networks of the answer. By the first of these networks, on later trials of people "
         "held out: with nothing of theirs, with a recording, as a stream, with 5 labels of each "
-        "class. Busy: beside two other processes.",
+        "class. Busy: beside two other processes. Commit: of the code, where it is on record.",
         ("case", "nested", "quartile", "first answer", "one network", "together", "classical",
-         "groups", "trainings", "networks", "nothing", "recording", "stream", "labels"),
+         "groups", "trainings", "networks", "nothing", "recording", "stream", "labels", "commit"),
     ),
     "replay": (
         "Rules of choice replayed: half of the people choose, the others judge; gain against the "

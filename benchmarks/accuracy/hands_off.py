@@ -108,6 +108,7 @@ def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[st
         "not tried": len(results["not_tried"]),
         "seconds": seconds,
         **levels(results),
+        "commit": report.commit(),
         "people": results["nested_subjects"],
         "tried": tried(folder),
     }

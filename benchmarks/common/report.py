@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,6 +76,16 @@ def arguments(parser: argparse.ArgumentParser, **tiny: Any) -> argparse.Namespac
     parser.set_defaults(**tiny)
     print("Tiny sizes (--smoke): the figures mean nothing.")
     return parser.parse_args()
+
+
+def commit() -> str:
+    """Name the commit of the code, or "" where that cannot be told: figures of long runs age."""
+    command = ["git", "rev-parse", "--short=7", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def show(title: str, rows: Sequence[dict[str, Any]]) -> None:
