@@ -314,8 +314,11 @@ class AutoProcedure:
         censor = 1.0 if setting.measure is None else 1.5
         return base * censor * self.recipes.cost(setting.recipe)
 
-    def _fits(self, trials: Sequence[Trial], plan: AutoPlan, n_seeds: int) -> bool:
-        """Whether there is time for some trials, then for so many more seeds, and for the end."""
+    def _fits(self, trials: Sequence[Trial], plan: AutoPlan, n_seeds: int, kept: float = 1) -> bool:
+        """Whether there is time for some trials, then for so many more seeds, and for the end.
+
+        `kept` is how much is kept of the slack and of the time for levels, as a share.
+        """
         known = {entry.id for entry in self._entries()}
         missing = [t for t in trials if t.id(self.shared.hash) not in known]
         if not missing:
@@ -327,9 +330,10 @@ class AutoProcedure:
         seconds = [self._seconds(trial.setting, plan) for trial in missing]
         # If one of them becomes the choice, the seeds are its own.
         one = max(self._seconds(self._incumbent(plan), plan), *seconds)
-        work = sum(seconds) + n_seeds * plan.n_folds * one
+        # Beside those seeds the choice is trained on everybody: the best so far.
+        work = sum(seconds) + n_seeds * (plan.n_folds + 1) * one
         refits = math.ceil((1 + n_seeds) / self._workers) * one
-        slack = (SLACK + self._levels) * self.clock.budget
+        slack = kept * (SLACK + self._levels) * self.clock.budget
         return work / self._workers + refits + slack <= self.clock.left
 
     # Stages.
@@ -432,7 +436,10 @@ class AutoProcedure:
             # Rivals get one more seed, to be compared on two; each of the best's is a network more.
             for setting in [best, *(rivals[: FINALISTS - 1] if seed == 1 else ())]:
                 trials = self._trials(setting, plan, seed)
-                if not self._fits(trials, plan, n_seeds=0):
+                # For the first of them time was kept. If trainings took a little longer than was
+                # foreseen, levels, which make do with what is left, pay for it.
+                kept = 0.5 if setting == best and seed < SEEDS else 1.0
+                if not self._fits(trials, plan, n_seeds=0, kept=kept):
                     self._missed.append(f"seed {seed + 1} of {self._name(setting)}")
                     continue
                 self._train("confirm", trials)
