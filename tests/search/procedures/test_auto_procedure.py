@@ -370,6 +370,23 @@ def test_time_is_kept_for_a_second_network_of_the_choice(tmp_path, monkeypatch, 
     assert sum(spent) / 2 <= budget
 
 
+def test_where_there_is_no_time_for_a_second_seed_of_the_best_rivals_get_none(
+    tmp_path, monkeypatch
+):
+    from autotransfer.search.procedures import auto as procedure
+
+    class Short(procedure.AutoProcedure):
+        def _fits(self, trials, plan, n_seeds, kept=1):
+            best = self._incumbent(plan)
+            return not any(trial.seed and trial.setting == best for trial in trials)
+
+    monkeypatch.setattr("autotransfer.auto.AutoProcedure", Short)
+    auto(tmp_path / "run").fit(DATA)
+    stages = entries(tmp_path / "run")
+    assert stages["recipe"]
+    assert not stages.get("confirm")
+
+
 def _steps(setting):
     return dict(setting.recipe.options)["n_steps"]
 

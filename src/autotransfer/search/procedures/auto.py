@@ -441,6 +441,8 @@ class AutoProcedure:
                 kept = 0.5 if setting == best and seed < SEEDS else 1.0
                 if not self._fits(trials, plan, n_seeds=0, kept=kept):
                     self._missed.append(f"seed {seed + 1} of {self._name(setting)}")
+                    if setting == best:
+                        break  # nothing to compare a rival's second seed with
                     continue
                 self._train("confirm", trials)
 
