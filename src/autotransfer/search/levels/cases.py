@@ -72,7 +72,7 @@ class Case:
 def standard_cases(
     n_labels: int = N_LABELS, statistics: bool = True, ring: bool = False
 ) -> list[Case]:
-    """List what a run scores, what matters most first.
+    """List what a run scores, what matters most first: one answer at each level, then other ways.
 
     Parameters
     ----------
@@ -88,11 +88,14 @@ def standard_cases(
         return [Case("nothing"), *(Case("labels", n, "head") for n in (n_labels, *labels))]
     turned = [f"ring+{way}" for way in RECORDING if ring]
     with_labels = [*WITH_LABELS, *(f"{way}+head" for way in turned)]
+    recordings = [Case("recording", None, way) for way in (*RECORDING, *turned)]
+    labelled = [Case("labels", n_labels, way) for way in with_labels]
     streams = [Case("stream", None, way) for way in (*RECORDING, *turned)]
     return [
         Case("nothing"),
-        *(Case("recording", None, way) for way in (*RECORDING, *turned)),
-        *(Case("labels", n_labels, way) for way in with_labels),
+        *(recordings[0], labelled[0]),
+        *recordings[1:],
+        *labelled[1:],
         Case("recording", None, FEW),
         streams[0],
         *(Case("recording", amount, AUTO) for amount in AMOUNTS),

@@ -228,7 +228,8 @@ class AutoProcedure:
             networks = min(most, len(self._tried(plan).by_seed[best]))
             left -= math.ceil(networks / self._workers) * one
             levels, portrait = self._levels * self.clock.budget, one + min(PROBING, 2 * one)
-            portraits = portraits and levels + portrait <= left
+            # Levels first, and amply: they are what a person asks for.
+            portraits = portraits and 2 * levels + portrait <= left
             levels = max(levels, left - portrait if portraits else left)
             level_seconds = levels * self._workers / plan.n_folds
         missed = [*self._missed]
