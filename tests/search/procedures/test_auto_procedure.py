@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from pathlib import Path
 
@@ -312,10 +311,10 @@ def test_a_machine_that_is_slow_for_a_moment_does_not_refuse_a_run(tmp_path, mon
         return found
 
     monkeypatch.setattr(plan, "cost", slow_at_first)
-    auto(tmp_path / "run", budget="60s", n_folds=None, recipes=RecipeSpace([])).fit(DATA)
+    auto(tmp_path / "run", budget="60s", n_folds=None).fit(DATA)
     assert len(measured) == 4
     (first, *_) = entries(tmp_path / "run")["first"]
-    assert first.trial.setting.recipe == Recipe()
+    assert first.trial.setting.recipe == RECIPES.default
 
 
 def test_what_does_not_fit_is_not_begun_and_named(tmp_path, monkeypatch):
@@ -343,6 +342,8 @@ def test_time_is_kept_for_a_second_network_of_the_choice(tmp_path, monkeypatch, 
         left = property(lambda self: self.budget - sum(spent) / 2)
 
     class Timed(procedure.AutoProcedure):
+        _workers = 2  # two threads would draw from the same random numbers
+
         def _seconds(self, setting, plan):
             tried = any(trial.setting == setting for trial in self._known)
             return (1.2 if tried else 1.0) * _steps(setting)
@@ -361,9 +362,7 @@ def test_time_is_kept_for_a_second_network_of_the_choice(tmp_path, monkeypatch, 
     longer = Dimension("steps", ({"n_steps": 2}, {"n_steps": 40}), 9.0, (1.0, 20.0))
     rates = [{"drop_prob": rate} for rate in (0.25, 0.1, 0.2, 0.4)]
     recipes = RecipeSpace([longer, Dimension("dropout", tuple(rates), 0.01)])
-    with ThreadPoolExecutor(2) as engine:
-        given = {"budget": f"{budget}s", "recipes": recipes, "engine": engine}
-        run = auto(tmp_path / "run", n_jobs=2, **given).fit(DATA)
+    run = auto(tmp_path / "run", budget=f"{budget}s", recipes=recipes).fit(DATA)
     stages = entries(tmp_path / "run")
     assert _steps(run.choice_.setting) == 40
     assert run.choice_.setting in {entry.trial.setting for entry in stages["confirm"]}
