@@ -175,7 +175,7 @@ TABLES = {
     "loso": (
         "Leave one person out with EEGNet: networks of one size, as many steps, one thread. Ours "
         "is `CensoredClassifier` as it is; braindecode's is in skorch, on trials that are "
-        "normalised before its clock starts. CPU seconds of all people, and balanced accuracy. "
+        "normalised before its clock starts. CPU seconds of these people, and balanced accuracy. "
         "What limits it: ours filters 16 signals of a trial in time, after the spatial filters; "
         "layer by layer it is 8 for each channel, 64 with SSVEP's 8 channels and 448 with ERP's "
         "56, so that the gain grows with the channels.",

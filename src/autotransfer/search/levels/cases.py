@@ -72,7 +72,7 @@ class Case:
 def standard_cases(
     n_labels: int = N_LABELS, statistics: bool = True, ring: bool = False
 ) -> list[Case]:
-    """List what a run scores, what matters most first: one answer at each level, then other ways.
+    """List what a run scores, what matters most first: a recording, labels, then other ways.
 
     Parameters
     ----------
