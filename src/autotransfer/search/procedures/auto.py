@@ -29,6 +29,7 @@ from autotransfer.search.procedures.answer import (
     Answer,
     Member,
     Tried,
+    answer,
     best_setting,
     nested_answer,
 )
@@ -37,6 +38,7 @@ from autotransfer.search.procedures.closing import (
     record_extra,
     record_levels,
     record_portraits,
+    share_out,
     submit_refits,
 )
 from autotransfer.search.procedures.held_out import HeldOut, mean_probabilities
@@ -218,27 +220,25 @@ class AutoProcedure:
 
     def _plan_closing(self, plan: AutoPlan) -> dict[str, Any]:
         """Share out what time is left: networks on everybody, levels, portraits."""
-        best = self._incumbent(plan)
-        one = self._seconds(best, plan)
         most, portraits = MOST_MEMBERS, self._portraits
         level_seconds: float | None = None
         if self.clock.budget is not None:
-            left = max(self.clock.left, 0.0)
-            most = max(1, min(most, int(left // max(one, 1e-9)) * self._workers))
-            networks = min(most, len(self._tried(plan).by_seed[best]))
-            left -= math.ceil(networks / self._workers) * one
-            levels, portrait = self._levels * self.clock.budget, one + min(PROBING, 2 * one)
-            # Levels first, and amply: they are what a person asks for.
-            portraits = portraits and 2 * levels + portrait <= left
-            levels = max(levels, left - portrait if portraits else left)
+            tried = self._tried(plan)
+
+            def networks(most: int) -> list[float]:
+                members = answer(tried, self.rule, most).members
+                return [self._seconds(member.setting, plan) for member in members]
+
+            reserve, one = self._levels * self.clock.budget, networks(1)[0]
+            portrait = one + min(PROBING, 2 * one) if portraits else None
+            parts = (self.clock.left, networks, reserve, portrait, self._workers)
+            most, levels, portraits = share_out(*parts)
             level_seconds = levels * self._workers / plan.n_folds
         missed = [*self._missed]
         if self._portraits and not portraits:
             missed.append("portraits of the latents")
-        return {
-            **{"most": most, "portraits": portraits, "missed": missed},
-            "level_seconds": level_seconds,
-        }
+        decided = {"most": most, "portraits": portraits, "missed": missed}
+        return decided | {"level_seconds": level_seconds}
 
     def _score_levels(self, outcome: Outcome, plan: AutoPlan) -> Levels:
         """Score what is known of a new person by the first network of the answer.
@@ -501,11 +501,11 @@ class AutoProcedure:
 
     def _choose(self, plan: AutoPlan, most: int, complete: bool) -> Outcome:
         """Choose from what was tried so far."""
-        answer = nested_answer(self._tried(plan), self.rule, most)
+        found = nested_answer(self._tried(plan), self.rule, most)
         classical = [e.result["subjects"] for e in self.ledger.entries("reference") if e.result]
-        predicted = self._predicted(answer.members, plan)
+        predicted = self._predicted(found.members, plan)
         return Outcome(
-            answer,
+            found,
             tuple(self._scores),
             dict(*classical[-1:]),
             plan,

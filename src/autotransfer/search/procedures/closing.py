@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -14,12 +15,55 @@ from autotransfer.search.engines.base import Engine, Handle
 from autotransfer.search.ledger import Entry, Ledger
 from autotransfer.search.levels.worth import Levels
 from autotransfer.search.portrait import portrait
+from autotransfer.search.procedures.answer import MOST_MEMBERS
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.settings.trial import Trial, digest
 from autotransfer.search.shared import Shared
 from autotransfer.search.tasks import refit, score_levels
 
 Start = Callable[[], tuple[Engine, Handle]]
+
+
+def share_out(
+    left: float,
+    networks: Callable[[int], Sequence[float]],
+    levels: float,
+    looking: float | None,
+    workers: int,
+) -> tuple[int, float, bool]:
+    """Share out what time is left at the end: networks on everybody, levels, portraits.
+
+    Parameters
+    ----------
+    left : float
+        Seconds.
+    networks : callable
+        Gives what each network of the answer takes, of the answer of so many networks at most.
+        They need not be seeds of one setting, and others may take longer.
+    levels : float
+        Seconds that were kept for levels. Half of them are theirs whatever there is to train.
+    looking : float or None
+        Seconds of a portrait; None where nobody wants one.
+    workers : int
+        Networks at once.
+
+    Returns
+    -------
+    most : int
+        Networks at most.
+    seconds : float
+        For levels.
+    portraits : bool
+        Whether there is time for them. Levels come first, and amply: a person asks for them.
+    """
+    for most in range(MOST_MEMBERS, 0, -1):
+        each = networks(most)
+        takes = math.ceil(len(each) / workers) * max(each)
+        if takes <= left - levels / 2:
+            break
+    left -= takes
+    portraits = looking is not None and 2 * levels + looking <= left
+    return most, max(levels, left - (looking or 0.0) if portraits else left), portraits
 
 
 def submit_refits(trials: Sequence[Trial], start: Start) -> list[Future[Any]]:
