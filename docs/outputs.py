@@ -30,7 +30,7 @@ BEGIN, END = "<!-- output: made by docs/outputs.py -->", "<!-- end of output -->
 COLUMNS = "92"
 """Characters of a line that fit on a page."""
 
-MOST_LINES = 24
+MOST_LINES = 30
 """Longest output that is shown whole."""
 
 

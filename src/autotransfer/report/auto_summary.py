@@ -225,9 +225,9 @@ def _choice(record: Record, chosen: Method, first: Method) -> Iterator[str]:
     words = f"Chosen{mark}: {recipe_words(setting.recipe) or 'the recipe of the run'}."
     changes = setting.recipe.changes(first.setting.recipe)
     words += (
-        f" It differs from the default recipe by {changes}."
+        f" It differs from the {record.first_name} by {changes}."
         if changes
-        else " This is the default recipe."
+        else f" This is the {record.first_name}."
     )
     if setting.measure is not None:
         words += f" The censor is {setting.censor}: {censor_words(setting)}."
@@ -258,15 +258,15 @@ def _against_first(
     """Compare the choice with the first answer, and the number above with the one over all."""
     if change is None:
         yield (
-            "The default recipe is what the run began with, and nothing else that was tried on "
-            "everybody was better."
+            f"The {record.first_name} is what the run began with, and nothing else that was tried "
+            "on everybody was better."
         )
     else:
         yield (
-            f"The default recipe alone recognised {percent(mean_score(first))}. The difference is "
-            f"{points(change.difference.value)} percentage points, with a 95 % interval from "
-            f"{interval(change.difference)} (bootstrap over {people(change.n)}). "
-            f"{gained_words(change)} {test_words(change)}"
+            f"The {record.first_name} alone recognised {percent(mean_score(first))}. The "
+            f"difference is {points(change.difference.value)} percentage points, with a "
+            f"95 % interval from {interval(change.difference)} (bootstrap over "
+            f"{people(change.n)}). {gained_words(change)} {test_words(change)}"
         )
     if record.nested:
         yield (

@@ -150,7 +150,7 @@ def label(record: Record, method: Method) -> str:
         return censor
     recipe = str(method.setting.recipe.changes(record.baseline.setting.recipe))
     parts = [] if censor == str(BASELINE) else [censor]
-    words = ", ".join([*parts, recipe] if recipe else parts or ["default recipe"])
+    words = ", ".join([*parts, recipe] if recipe else parts or [record.first_name])
     return f"mean of {method.networks}: {words}" if method.networks > 1 else words
 
 
@@ -234,7 +234,7 @@ def people_scores(record: Record) -> dict[str, dict[str, float]]:
     baseline, chosen = record.baseline, record.chosen
     if baseline is None or not baseline.candidate or not baseline.test:
         return {}
-    found = {"default recipe" if record.auto else "uncensored": baseline.test}
+    found = {record.first_name if record.auto else "uncensored": baseline.test}
     if chosen is not None and chosen is not baseline:
         found["chosen"] = chosen.test
     return found

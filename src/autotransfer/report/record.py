@@ -12,6 +12,7 @@ from autotransfer.report.filters import Filters
 from autotransfer.search.ledger import Entry
 from autotransfer.search.levels.cases import N_LABELS
 from autotransfer.search.levels.worth import Levels
+from autotransfer.search.results import first_name
 from autotransfer.search.settings.selection import RULES, Rule
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.status import OF_TRIALS, RunStatus
@@ -211,11 +212,16 @@ class Record:
         return [method for method in self.methods if method.candidate]
 
     @property
+    def first_name(self) -> str:
+        """What the recipe that a hands-off run began with is called."""
+        return first_name((self.results or {}).get("instead"))
+
+    @property
     def baseline(self) -> Method | None:
         """What the choice is compared with.
 
         The uncensored one, with the batches of what was chosen. In a hands-off run the first
-        answer, which is the default recipe.
+        answer, which is by `first_name`.
         """
         if self.auto:
             methods = [m for m in self.methods if m.networks == 1]

@@ -22,7 +22,7 @@ def focus(record: Record) -> str:
         alone = ", each network by itself" if record.chosen.networks > 1 else ""
         return f"the chosen setting, {record.chosen.setting}{alone}"
     if record.auto:
-        return "the default recipe"
+        return f"the {record.first_name}"
     if record.focus is None or record.focus.setting.measure is None:
         return "the uncensored baseline"
     return f"the chosen method, {record.focus.name}"

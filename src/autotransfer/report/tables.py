@@ -72,7 +72,7 @@ def people_table(record: Record) -> pd.DataFrame:
     baseline, chosen = record.baseline, record.chosen
     if baseline is None:
         return pd.DataFrame()
-    before = "default recipe" if record.auto else "uncensored"
+    before = record.first_name if record.auto else "uncensored"
     rows = []
     for person, score in sorted(baseline.test.items(), key=lambda pair: pair[1]):
         row: dict[str, Any] = {"subject": person, before: score}

@@ -231,22 +231,22 @@ def verdict(results: dict[str, Any]) -> str:
 def _found(results: dict[str, Any]) -> list[str]:
     """Say what a hands-off run has chosen, and what it had no time for."""
     n, first = len(results["members"]), results["first"]
-    default = Setting.from_json(first["setting"]).recipe
-    name = Setting.from_json(results["chosen"]["setting"]).beside(default)
+    recipe, called = Setting.from_json(first["setting"]).recipe, first_name(results.get("instead"))
+    name = Setting.from_json(results["chosen"]["setting"]).beside(recipe, called)
     if n > 1:
         own = sum(one["setting"] == results["chosen"]["setting"] for one in results["members"])
         others = f" and {n - own} of other settings" if n > own else ""
         name = f"the mean of {n} networks ({own} of {name}{others})"
     if n == 1 and results["chosen"]["setting"] == first["setting"]:
         sentence = (
-            "Nothing else was better than the default recipe, so that is what you get: "
+            f"Nothing else was better than the {called}, so that is what you get: "
             f"{_score(first['test'])} over all people"
         )
     else:
         mark = " (by TEST scores: for study only)" if results["rule"]["for_study_only"] else ""
         sentence = (
             f"Chosen{mark}: {name}, which over all people has "
-            f"{_score(results['together'])}; the default recipe alone has {_score(first['test'])}"
+            f"{_score(results['together'])}; the {called} alone has {_score(first['test'])}"
         )
     sentences = [sentence]
     if results["reference"]["mean"] is not None:
@@ -286,9 +286,14 @@ def begun_cheaper(results: dict[str, Any]) -> str:
     if not instead:
         return ""
     return (
-        "The budget did not carry the default recipe: what is called so here is the cheaper one "
-        f"that the run began with ({Recipe.of(**instead)})"
+        "The budget did not carry the default recipe: the first recipe, which is trained first "
+        f"and compared with, is a cheaper one ({Recipe.of(**instead)})"
     )
+
+
+def first_name(instead: Mapping[str, Any] | None) -> str:
+    """Name the recipe that a run began with: the default one, unless a cheaper one stood in."""
+    return "first recipe" if instead else "default recipe"
 
 
 def cut_short(results: dict[str, Any]) -> str:

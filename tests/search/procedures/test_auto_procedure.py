@@ -292,9 +292,13 @@ def test_a_budget_that_does_not_carry_the_default_recipe_begins_with_a_cheaper_o
     auto(tmp_path / "run", budget="60s", n_folds=None, recipes=recipes).fit(DATA)
     assert entries(tmp_path / "run") == before
     results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert "the cheaper one that the run began with (n_steps=6)" in verdict(results)
+    said = verdict(results)
+    assert "the first recipe, which is trained first and compared with, is a cheaper" in said
+    assert said.endswith("one (n_steps=6).") or "one (n_steps=6). " in said
+    assert said.count("default recipe") == 1
     page = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
-    assert "the cheaper one that the run began with (n_steps=6)" in page
+    assert "is a cheaper one (n_steps=6)" in page
+    assert "This is the first recipe." in page or "differs from the first recipe" in page
 
 
 def test_a_machine_that_is_slow_for_a_moment_does_not_refuse_a_run(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.results import (
     by_setting,
     done_trials,
+    first_name,
     run_summary,
     setting_summary,
     settings_table,
@@ -30,8 +31,8 @@ def candidate_table(outcome: Outcome) -> pd.DataFrame:
     """
     whole = _whole(outcome)
     table = settings_table(whole, outcome.answer.setting, {})
-    first = next(iter(whole)).recipe
-    table.insert(1, "name", [setting.beside(first) for setting in whole])
+    first, called = next(iter(whole)).recipe, first_name(outcome.plan.instead)
+    table.insert(1, "name", [setting.beside(first, called) for setting in whole])
     return table
 
 

@@ -61,8 +61,8 @@ class Setting:
             words.append(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}")
         return " ".join(words)
 
-    def beside(self, default: Recipe) -> str:
-        """Call a setting by what it changes in the default recipe.
+    def beside(self, default: Recipe, called: str = "default recipe") -> str:
+        """Call a setting by what it changes in the default recipe, or in another by its name.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Setting:
         'the default recipe with n_steps=40'
         """
         changes = self.recipe.changes(default)
-        words = f"the default recipe with {changes}" if changes else "the default recipe"
+        words = f"the {called} with {changes}" if changes else f"the {called}"
         plain = self.measure is None and self.mode == "marginal"
         return words if plain else f"{self.censor}, {words}"
 
