@@ -223,9 +223,12 @@ TABLES = {
         "first answer (default recipe), of the classical pipelines; groups of people, trainings, "
         "and networks of the answer. By the first of these networks, on later trials of people "
         "held out: with nothing of theirs, with a recording, as a stream, with 5 labels of each "
-        "class. Busy: beside two other processes. Commit: of the code, where it is on record.",
+        "class. One training: seconds that one of the first answer took, which tells how quick the "
+        "machine was. Busy: beside two other processes. Commit: of the code. Both where they are "
+        "on record.",
         ("case", "nested", "quartile", "first answer", "one network", "together", "classical",
-         "groups", "trainings", "networks", "nothing", "recording", "stream", "labels", "commit"),
+         "groups", "trainings", "networks", "nothing", "recording", "stream", "labels",
+         "one training", "commit"),
     ),
     "replay": (
         "Rules of choice replayed: half of the people choose, the others judge; gain against the "

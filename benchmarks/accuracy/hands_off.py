@@ -39,6 +39,7 @@ CASES = [
     *((name, budget, False) for budget in BUDGETS for name in RECORDINGS),
     ("ssvep", "60m", False),
     ("erp", "60m", False),
+    ("emg", "60m", False),
     ("ssvep", "10m", True),
     ("emg", "90m", False),
     *((name, "30m", False) for name in SETS),
@@ -107,6 +108,7 @@ def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[st
         "chosen": results["chosen"]["name"],
         "not tried": len(results["not_tried"]),
         "seconds": seconds,
+        "one training": training_seconds(folder),
         **levels(results),
         "commit": report.commit(),
         "people": results["nested_subjects"],
@@ -123,6 +125,13 @@ def levels(results: dict[str, Any]) -> dict[str, float | None]:
     nothing = next((one["nothing"] for one in found.values()), None)
     means = {level: found[level]["mean"] if level in found else None for level in LEVELS}
     return {"nothing": nothing, **means}
+
+
+def training_seconds(folder: Path) -> float:
+    """Measure the machine: what a training of the first answer took, the median."""
+    _, ledger = open_run(folder)
+    with ledger:
+        return float(np.median([entry.result["seconds"] for entry in ledger.entries("first")]))
 
 
 def tried(folder: Path) -> dict[str, dict[str, float]]:
@@ -206,7 +215,8 @@ def main() -> None:
             share = row["seconds"] / parse_budget(case[1])
             goals.append(report.Goal(f"{row['case']}: wall time / budget", share, OVERRUN, False))
     more = {name: {row["case"]: row[name] for row in rows} for name in ("people", "tried")}
-    missing = dict.fromkeys(("nothing", *LEVELS))  # runs of before there were levels
+    # Runs of before there were levels, or before this was written down.
+    missing = dict.fromkeys(("one training", "nothing", *LEVELS))
     table = [
         {k: np.nan if v is None else v for k, v in (missing | row).items() if k not in more}
         for row in rows

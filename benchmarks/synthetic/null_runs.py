@@ -53,6 +53,7 @@ def run(seed: int, folder: Path) -> dict[str, Any]:
             n_folds=4,
             engine=pool,
             portraits=False,
+            levels=False,
             random_state=seed,
             verbose=False,
         ).fit(data.X, y, subject=data.subject)
