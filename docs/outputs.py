@@ -36,7 +36,7 @@ MOST_LINES = 30
 
 def without_outputs(text: str) -> str:
     """Take the outputs of an earlier time off a page."""
-    return re.sub(rf"\n{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", text, flags=re.DOTALL)
+    return re.sub(rf"\n+{re.escape(BEGIN)}.*?{re.escape(END)}\n+", "\n\n", text, flags=re.DOTALL)
 
 
 def shortened(text: str) -> str:
@@ -105,7 +105,8 @@ def with_outputs(text: str, name: str) -> str:
             said = "\n".join(run_command(command) for command in commands(match[4]))
         else:
             continue
-        result.append("\n" + shown(said, iter(sorted({*Path().glob("*.svg")} - there)), name))
+        block = shown(said, iter(sorted({*Path().glob("*.svg")} - there)), name)
+        result.append(f"\n{block}" if block else "")
     return "".join(result).rstrip("\n") + text[last:]
 
 

@@ -22,8 +22,9 @@ def same(n):
         (240, same(4), 5, 144, False),
         # No time for two rounds and half of what was kept for levels: two networks, one round.
         (180, same(4), 2, 144, False),
-        (130, same(2), 1, 144, False),
-        (0, same(2), 1, 144, False),
+        # A second one takes no time beside the first.
+        (130, same(2), 5, 144, False),
+        (0, same(4), 2, 144, False),
         # A network of another setting, which takes longer than all that is left.
         (300, lambda most: [60.0, 240.0][:most], 1, 240, False),
     ],
@@ -33,3 +34,8 @@ def test_networks_leave_levels_their_half(left, networks, most, levels, portrait
     found = share_out(left, networks, 144.0, looking, workers=2)
     assert found == (most, levels - looking if portraits else levels, portraits)
     assert share_out(left, networks, 144.0, None, workers=2) == (most, levels, False)
+
+
+def test_with_one_worker_each_takes_its_time():
+    assert share_out(300, same(4), 144.0, None, workers=1) == (3, 144, False)
+    assert share_out(130, same(2), 144.0, None, workers=1) == (1, 144, False)

@@ -333,7 +333,7 @@ class AutoProcedure:
         one = max(self._seconds(self._incumbent(plan), plan), *seconds)
         # Beside those seeds the choice is trained on everybody: the best so far.
         work = sum(seconds) + n_seeds * (plan.n_folds + 1) * one
-        refits = math.ceil((1 + n_seeds) / self._workers) * one
+        refits = math.ceil((1 + max(n_seeds, trials[0].seed)) / self._workers) * one
         slack = kept * (SLACK + self._levels) * self.clock.budget
         return work / self._workers + refits + slack <= self.clock.left
 

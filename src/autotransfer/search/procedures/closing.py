@@ -56,12 +56,15 @@ def share_out(
     portraits : bool
         Whether there is time for them. Levels come first, and amply: a person asks for them.
     """
-    for most in range(MOST_MEMBERS, 0, -1):
+
+    def takes(most: int) -> float:
         each = networks(most)
-        takes = math.ceil(len(each) / workers) * max(each)
-        if takes <= left - levels / 2:
-            break
-    left -= takes
+        return math.ceil(len(each) / workers) * max(each)
+
+    # One is trained whatever it takes, and with it those that take no time beside it.
+    time = max(left - levels / 2, takes(1))
+    most = next(most for most in range(MOST_MEMBERS, 0, -1) if takes(most) <= time)
+    left -= takes(most)
     portraits = looking is not None and 2 * levels + looking <= left
     return most, max(levels, left - (looking or 0.0) if portraits else left), portraits
 
