@@ -7,7 +7,8 @@ other people, who also give the bounds of the guard, as at the end of a run. The
 recordings cut to half of the classes and to one. Beside it, of one seed, networks trained on each
 person's own statistics, which is what a run tries for people of whom there will be a recording.
 Three seeds, whose scores are averaged; differences are paired over people. Finished trainings are
-kept in --keep FILE: the same command goes on.
+kept in --keep FILE: the same command goes on. Where one lacks a case, because methods have changed
+since, it is trained again and that case alone is scored.
 """
 
 from __future__ import annotations
@@ -123,8 +124,23 @@ def trained(
     return base.fit_fold(problem, fold, seed)
 
 
-def run(job: Job) -> dict[str, Any]:
-    """Train without a group of people, and score each of them in every case."""
+def wanted(job: Job) -> list[Case]:
+    """List the cases of a job."""
+    ring = is_ring(load_set(job.dataset).info.channels)
+    return cases(ring, job.quick, job.recipe == DEFAULT)
+
+
+def whole(job: Job, result: Mapping[str, Any]) -> bool:
+    """Whether a kept result has all cases of its job: methods change, and trainings do not."""
+    there = {Case.from_json(one) for one in result["cases"]}
+    return there >= set(wanted(job))
+
+
+def run(job: Job, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Train without a group of people, and score each of them in every case.
+
+    Of a result of before only the cases that it lacks are scored.
+    """
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", AutoTransferWarning)
     data = load_set(job.dataset)
@@ -132,8 +148,13 @@ def run(job: Job) -> dict[str, Any]:
     fold = groups(data, job.groups)[job.group]
     clf = trained(problem, fold, job.seed, job.n_steps, job.recipe)
     people = people_held_out(problem, fold.test, clf, job.seed)
-    ring, default = is_ring(data.info.channels), job.recipe == DEFAULT
-    found = score_cases(people, cases(ring, job.quick, default))
+    default, todo = job.recipe == DEFAULT, wanted(job)
+    if before is not None:
+        there = {Case.from_json(one): one for one in before["cases"]}
+        lacking = [case for case in todo if case not in there]
+        there |= dict(zip(lacking, score_cases(people, lacking), strict=True))
+        return {**before, "cases": [there[case] for case in todo]}
+    found = score_cases(people, todo)
     # Learned as in a run, by statistics; judged by what is done.
     guard = seen_of(people, job.seed)
     judged: dict[str, dict[str, list[list[float]]]] = {}
@@ -352,7 +373,7 @@ def main() -> None:
         for name in args.dataset
         for group in range(parts[name])
     ]
-    results = pool.run_all(run, todo, args.keep, args.workers, describe)
+    results = pool.run_all(run, todo, args.keep, args.workers, describe, whole)
     rows, guards, trainings = [], [], []
     for name in args.dataset:
         of_set = {job: result for job, result in results.items() if job.dataset == name}

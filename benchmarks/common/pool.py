@@ -40,29 +40,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def kept(file: Path) -> dict[str, dict[str, Any]]:
-    """Read finished jobs: key -> result."""
+    """Read finished jobs: key -> result, of several with a key the last."""
     entries = map(json.loads, file.read_text().splitlines())
     return {entry["key"]: entry["result"] for entry in entries}
 
 
 def run_all(
-    run: Callable[[J], dict[str, Any]],
+    run: Callable[..., dict[str, Any]],
     todo: list[J],
     keep: Path | None,
     workers: int,
     describe: Callable[[J, dict[str, Any]], str],
+    whole: Callable[[J, dict[str, Any]], bool] = lambda job, result: True,
 ) -> dict[J, dict[str, Any]]:
     """Run jobs in processes; `describe` makes the line that tells of a finished one.
 
-    Without workers they run in this process: starting others takes seconds.
+    A kept result that is not `whole` is handed to `run` beside its job, to be completed. Without
+    workers they run in this process: starting others takes seconds.
     """
     found = kept(keep) if keep is not None and keep.exists() else {}
-    missing = [job for job in todo if job.key not in found]
+    given = {job: [found[job.key]] if job.key in found else [] for job in todo}
+    missing = [job for job, before in given.items() if not (before and whole(job, *before))]
     # One thread each: two on a busy machine are slower than one. Set before the workers start.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
     start = time.monotonic()
     with executor(workers) as pool:
-        running = {pool.submit(run, job): job for job in missing}
+        running = {pool.submit(run, job, *given[job]): job for job in missing}
         for i, done in enumerate(as_completed(running), 1):
             job = running[done]
             found[job.key] = done.result()
