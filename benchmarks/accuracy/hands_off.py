@@ -131,7 +131,8 @@ def training_seconds(folder: Path) -> float:
     """Measure the machine: what a training of the first answer took, the median."""
     _, ledger = open_run(folder)
     with ledger:
-        return float(np.median([entry.result["seconds"] for entry in ledger.entries("first")]))
+        done = [entry for entry in ledger.entries("first") if entry.state == "done"]
+    return float(np.median([entry.result["seconds"] for entry in done]))
 
 
 def tried(folder: Path) -> dict[str, dict[str, float]]:

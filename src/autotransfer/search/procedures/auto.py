@@ -331,7 +331,7 @@ class AutoProcedure:
         seconds = [self._seconds(trial.setting, plan) for trial in missing]
         # If one of them becomes the choice, the seeds are its own.
         one = max(self._seconds(self._incumbent(plan), plan), *seconds)
-        # Beside those seeds the choice is trained on everybody: the best so far.
+        # The best so far is trained on everybody beside them; in the end each seed is a network.
         work = sum(seconds) + n_seeds * (plan.n_folds + 1) * one
         refits = math.ceil((1 + max(n_seeds, trials[0].seed)) / self._workers) * one
         slack = kept * (SLACK + self._levels) * self.clock.budget
