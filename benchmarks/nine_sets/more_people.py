@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="fewer, for a try")
     pool.add_options(parser)
-    args = report.arguments(parser, people=[2, 4], seeds=1, steps=2, workers=0)
+    args = report.arguments(parser, people=[2], seeds=1, steps=2, workers=0)
     todo = [
         Job(people, group, seed, args.steps, args.smoke)
         for seed in range(args.seeds)

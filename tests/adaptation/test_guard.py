@@ -10,6 +10,7 @@ import autotransfer as at
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.guard import ALWAYS, MOST_LOSS, NEVER, Guard, Lessons, Seen
 from autotransfer.adaptation.registry import Policy, chosen
+from autotransfer.data.trials import TrialArray
 from autotransfer.errors import AdaptationWarning, ModelFolderError, SettingError
 
 DATA = at.make_subjects(
@@ -159,8 +160,32 @@ def test_auto_does_what_the_policy_says(clf, policy, labels, n, expected):
     assert chosen(Fitted(clf.network_, clf.normaliser_), person, "auto", policy) == expected
 
 
+@pytest.mark.parametrize(
+    ("policy", "labels", "n", "expected"),
+    [
+        (Policy(guard=NEVER), False, 40, "statistics+information"),
+        (Policy(guard=CAREFUL), False, 5, "statistics"),
+        (Policy("none", guard=NEVER, all_classes="statistics"), False, 40, "statistics"),
+        (Policy("statistics", guard=ALWAYS, all_classes="none"), False, 40, "none"),
+        (Policy(guard=NEVER, all_classes="none"), True, 40, "statistics+head"),
+    ],
+)
+def test_who_knows_that_all_classes_are_there_need_not_pass(clf, policy, labels, n, expected):
+    X = np.asarray(NEW.X)[:n]
+    person = Person.of(TrialArray(X), NEW.y_code[:n] if labels else None, all_classes=True)
+    assert chosen(Fitted(clf.network_, clf.normaliser_), person, "auto", policy) == expected
+
+
+def test_a_model_is_told_that_all_classes_are_there(clf):
+    clf.provenance_ = {**clf.provenance_, "adaptation": Policy(guard=NEVER).to_json()}
+    with pytest.warns(AdaptationWarning, match="all_classes=True"):
+        clf.adapt(NEW)
+    told, named = clf.adapt(NEW, all_classes=True), clf.adapt(NEW, method="statistics+information")
+    np.testing.assert_array_equal(told.predict_proba(NEW), named.predict_proba(NEW))
+
+
 def test_a_model_keeps_its_policy(clf, tmp_path):
-    policy = Policy("statistics", "statistics+head", ALWAYS, "ring+statistics")
+    policy = Policy("statistics", "statistics+head", ALWAYS, "ring+statistics", "information")
     clf.provenance_ = {**clf.provenance_, "adaptation": policy.to_json()}
     clf.save(tmp_path / "one")
     again = at.load_model(tmp_path / "one")
@@ -194,6 +219,7 @@ def test_a_model_whose_people_did_not_gain_says_so(clf):
     "wrong",
     [
         {"recording": "head"},
+        {"all_classes": "head"},
         {"labels": "statistics+wishes"},
         {"recording": 3},
         {"guard": {"spread": 0.5}},

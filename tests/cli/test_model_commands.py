@@ -318,12 +318,19 @@ def test_adapt_says_that_it_did_not(study, fitted, tmp_path):
     model, _ = fitted
     data, clf = at.load(study), at.CensoredClassifier.load(model)
     person = data.select(subjects=[2])
-    write_npz(person.select(trials=np.zeros(20, int)), tmp_path / "one.npz")  # one trial, 20 times
-    done = call("adapt", model, tmp_path / "one.npz", "--out", tmp_path / "own.model")
+    one = tmp_path / "one.npz"
+    write_npz(person.select(trials=np.zeros(20, int)), one)  # one trial, 20 times
+    done = call("adapt", model, one, "--out", tmp_path / "own.model")
     assert "Not adapted by 20 trials" in done.stderr
     made = at.load_model(tmp_path / "own.model")
     np.testing.assert_array_equal(made.predict_proba(data.X), clf.predict_proba(data.X))
     assert "Not adapted to the person of 20 trials" in made.describe()
+    knowing = "--all-classes", "--out", tmp_path / "told.model"
+    assert "Adapted by 20 trials: statistics" in call("adapt", model, one, *knowing).stderr
+    told = call("predict", model, one, "--adapt", "--all-classes", "--json").stdout
+    expected = at.load_model(tmp_path / "told.model").predict_proba(at.load(one).X)
+    np.testing.assert_allclose(json.loads(told)["probabilities"], expected, rtol=1e-6)
+    assert "--adapt" in call("predict", model, one, "--all-classes", code=2).stderr
 
 
 def test_adapt_refuses(study, fitted, tmp_path):

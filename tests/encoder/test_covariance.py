@@ -142,6 +142,7 @@ def test_masked_channels_reach_the_covariances():
     assert np.allclose(masked.predict_proba(DATA.X), read.predict_proba(DATA.X), atol=1e-4)
 
 
+@pytest.mark.nightly
 def test_onnx_gives_what_it_gives(tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     clf = fitted(normalise="train")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from report_runs import cut, pictures, trials_of, words
 
 import autotransfer as at
+from autotransfer.adaptation.guard import Seen
 from autotransfer.errors import SourceError
 from autotransfer.leakage.result import Estimate
 from autotransfer.report import write_report
@@ -20,8 +22,11 @@ from autotransfer.report.auto_summary import recipe_words
 from autotransfer.report.figures.scores import draw_levels
 from autotransfer.report.figures.theme import Sheet, figure_of
 from autotransfer.report.gather import gather
+from autotransfer.report.page import first_screen
 from autotransfer.report.page import page as page_of
 from autotransfer.report.reproduce import python
+from autotransfer.search.levels.cases import Case
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.recipe import Recipe
 from autotransfer.search.status import read_status
@@ -207,6 +212,24 @@ def test_the_call_to_run_it_again(asked):
     assert options["classifier"].max_epochs is None
     assert options["classifier"].encoder_options["F1"] == 2
     assert at.AutoTransfer().procedure == "auto"
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_it_is_worth_to_know_that_all_classes_are_there(run, alike):
+    """Where whole recordings look like those of one class, the guard lets none of them pass."""
+    people = list(gather(run).chosen.test)
+    nothing, adapted = dict.fromkeys(people, 0.5), dict.fromkeys(people, 0.8)
+    cases = {Case("nothing"): nothing, Case("recording", None, "statistics"): adapted}
+    seen = {
+        "all": {p: [Seen(0.9, 0.9, 0.3)] for p in people},
+        "one": {p: [Seen(*(0.9, 0.9) if alike else (0.1, 0.1), -0.4)] for p in people},
+    }
+    screen = first_screen(replace(gather(run), levels=Levels(cases, seen)))
+    said = " ".join(screen.levels)
+    assert ("(all_classes=True): then nothing is guessed, and it has 80.0" in said) == alike
+    assert ("+30.0 points more" in said) == alike
+    step = dict(screen.next_steps).get("Knowing that all classes are in it (+30.0 points)", "")
+    assert ("model.adapt(X_recording, all_classes=True)" in step) == alike
 
 
 def test_a_choice_by_another_rule(run):

@@ -183,6 +183,7 @@ def test_who_is_refused_has_what_the_model_has(level):
     }
     chosen = levels.chosen(level, None)
     assert chosen == pytest.approx(adapted | {"d": 0.5})
+    assert levels.chosen(level, None, all_classes=True) == pytest.approx(adapted)
     assert set(levels.curve(level)) == {None}
 
 

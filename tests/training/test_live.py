@@ -83,7 +83,10 @@ def test_one_by_one_is_the_same_as_in_blocks(model):
     assert one.predict(X[:3]).shape == (3,)
 
 
-@pytest.mark.parametrize("n", [1, 32, 36, 45])  # at 36 a network is being made
+AT_NIGHT = [pytest.param(n, marks=pytest.mark.nightly) for n in (1, 32)]
+
+
+@pytest.mark.parametrize("n", [36, 45, *AT_NIGHT])  # at 36 a network is being made
 def test_a_saved_state_goes_on_to_the_same_bits(model, n, tmp_path):
     live = model.live()
     live.predict(X[:n])

@@ -49,8 +49,13 @@ def assert_equal(clf, run, signals):
     np.testing.assert_allclose(latent, clf.transform(signals), rtol=1e-5, atol=1e-5)
 
 
+FIRST, *AT_NIGHT = NORMALISERS
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("normalise", list(NORMALISERS))
+@pytest.mark.parametrize(
+    "normalise", [FIRST, *(pytest.param(one, marks=pytest.mark.nightly) for one in AT_NIGHT)]
+)
 def test_equal_for_every_normaliser_and_any_number_of_trials(normalise, tmp_path):
     # Without normalisation volts are too small to train on.
     signals = (DATA.X if normalise == "none" else X).copy()

@@ -68,12 +68,16 @@ class Person:
         Class numbers of `labelled`.
     counted : int, optional
         How many trials there were of which these are some; by default, these.
+    all_classes : bool
+        Whether somebody knows that all classes are among the trials, which the guard then need not
+        guess.
     """
 
     unlabelled: Float32
     labelled: Float32 | None = None
     codes: Index | None = None
     counted: int | None = None
+    all_classes: bool = False
 
     @classmethod
     def of(
@@ -81,6 +85,7 @@ class Person:
         X: TrialArray,
         codes: Index | None = None,
         unlabelled: TrialArray | None = None,
+        all_classes: bool = False,
     ) -> Self:
         """Read what is looked at of a person's trials.
 
@@ -92,13 +97,16 @@ class Person:
             Class numbers.
         unlabelled : TrialArray, optional
             Further trials, without labels.
+        all_classes : bool
+            Whether all classes are known to be among them.
         """
         if codes is None:
-            return cls(_some(X), counted=len(X))
+            return cls(_some(X), counted=len(X), all_classes=all_classes)
         labelled = _some(X)
         rest = labelled[:0] if unlabelled is None else _some(unlabelled)
         counted = len(X) + (0 if unlabelled is None else len(unlabelled))
-        return cls(rest, labelled, np.asarray(codes)[evenly(len(X), MOST)], counted)
+        looked_at = np.asarray(codes)[evenly(len(X), MOST)]
+        return cls(rest, labelled, looked_at, counted, all_classes)
 
     @property
     def trials(self) -> Float32:

@@ -81,7 +81,13 @@ ADAPTATIONS = {
 """Methods of adaptation by name; several in a row are written "statistics+information"."""
 
 
-FORM = {"recording": str, "labels": str, "guard": BOUNDS, "stream": (str, ...)}
+FORM = {
+    "recording": str,
+    "labels": str,
+    "guard": BOUNDS,
+    "stream": (str, ...),
+    "all_classes": (str, ...),
+}
 
 
 @dataclass(frozen=True)
@@ -97,12 +103,15 @@ class Policy:
         Methods that may be used at these levels, joined by "+"; "none" is none of them.
     guard : Guard
         Bounds below which trials seem to be of too few classes.
+    all_classes : str
+        Methods for a recording of which it is known that all classes are in it.
     """
 
     recording: str = "statistics+information"
     labels: str = "statistics+head"
     guard: Guard = field(default_factory=Guard)
     stream: str = "statistics+information"
+    all_classes: str = "statistics+information"
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -114,8 +123,8 @@ class Policy:
         if given is None:
             return cls()
         wrong = misfit(given, FORM, "adaptation")
-        levels = ("recording", "labels", "stream")
-        ways = {} if wrong else {key: given[key] for key in levels if key in given}
+        keys = ("recording", "labels", "stream", "all_classes")
+        ways = {} if wrong else {key: given[key] for key in keys if key in given}
         for level, way in ways.items():
             names = way.split("+")
             strange = [name for name in names if name not in (*ADAPTATIONS, NONE)]
@@ -152,16 +161,24 @@ def chosen(fitted: Fitted, person: Person, method: str, policy: Policy | None = 
     """Say by which methods a person is adapted to.
 
     "auto" goes by a policy and by the amount of trials, and by nothing without labels where these
-    seem to be of too few classes (`autotransfer.adaptation.guard`).
+    seem to be of too few classes (`autotransfer.adaptation.guard`) and nobody knows that they are
+    of all.
     """
     if method == AUTO:
         policy = policy or Policy()
-        allowed = policy.recording if person.labelled is None else policy.labels
+        allowed = allowed_by(policy, person)
         if allowed != NONE and not adaptable(fitted.network):
             return "+".join(_needing_labels(allowed.split("+"))) or "statistics"  # which says why
         return fitting(fitted, person, allowed, policy.guard)
     require_methods(method, labels=person.labelled is not None)
     return method
+
+
+def allowed_by(policy: Policy, person: Person) -> str:
+    """Say what a policy has for what there is of a person."""
+    if person.labelled is not None:
+        return policy.labels
+    return policy.all_classes if person.all_classes else policy.recording
 
 
 def require_methods(method: str, labels: bool) -> None:
@@ -196,12 +213,12 @@ def fitting(fitted: Fitted, person: Person, allowed: str, guard: Guard) -> str:
     allowed : str
         Names joined by "+", or "none".
     guard : Guard
-        Says whether trials are of enough classes.
+        Says whether trials are of enough classes, where that is not known.
     """
     names = allowed.split("+") if allowed != NONE else []
     needing = _needing_labels(names)
     if len(needing) < len(names):
-        if not guard.passes(fitted.probabilities(person.trials)):
+        if not person.all_classes and not guard.passes(fitted.probabilities(person.trials)):
             careful = guard.certainty and not needing and person.n_trials >= LEAST_FEW
             names = [FEW] if careful else needing
         elif person.n_trials < LEAST_TRIALS:

@@ -41,6 +41,12 @@ _METHOD = (
     "How to adapt: statistics, information, ring (electrodes around an arm), head or tuning (both "
     "with --labels); several as statistics+information; auto goes by what there is."
 )
+_ALL = (
+    "All classes are among the trials, which is how they were recorded: what seems to be of few "
+    "classes is adapted to as well."
+)
+
+_WITH_ADAPT = f"With --adapt: {_ALL[0].lower()}{_ALL[1:]}"
 
 
 def predict(
@@ -48,6 +54,7 @@ def predict(
     data: Data,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help=_OUT)] = None,
     adapt: Annotated[bool, typer.Option("--adapt", help=_ADAPT)] = False,
+    all_classes: Annotated[bool, typer.Option("--all-classes", help=_WITH_ADAPT)] = False,
     live: Annotated[bool, typer.Option("--live", help=_LIVE)] = False,
     as_json: Json = False,
     *,
@@ -72,6 +79,8 @@ def predict(
     if adapt and live:
         hint = "--adapt, --live"
         raise typer.BadParameter("Give one of them: they are two levels.", param_hint=hint)
+    if all_classes and not adapt:
+        raise typer.BadParameter("It belongs to --adapt.", param_hint="--all-classes")
     if data == _STDIN:
         _from_stdin(source, live, out, as_json, reading)
         return
@@ -79,7 +88,7 @@ def predict(
         model = load_model(source)
         recording, labelled = _load(data, reading)
     with working("predicting"):
-        probabilities = _probabilities(model, recording, labelled, adapt, live)
+        probabilities = _probabilities(model, recording, labelled, adapt, live, all_classes)
     codes = probabilities.argmax(1)
     scores = None if labelled is None else subject_scores(labelled, codes, model)
     if out is not None:
@@ -127,6 +136,7 @@ def _probabilities(
     labelled: SubjectDataset | None,
     adapt: bool,
     live: bool,
+    all_classes: bool,
 ) -> npt.NDArray[np.float64]:
     """Probabilities of the classes, perhaps by a model for each person."""
     import numpy as np
@@ -135,7 +145,8 @@ def _probabilities(
         return model.predict_proba(recording)
 
     def personal(person: SubjectDataset | Recording) -> npt.NDArray[np.float64]:
-        return (model.live() if live else model.adapt(person)).predict_proba(person)
+        made = model.live() if live else model.adapt(person, all_classes=all_classes)
+        return made.predict_proba(person)
 
     if labelled is None:
         return personal(recording)
@@ -195,6 +206,7 @@ def adapt_model(
     labels: Annotated[bool, typer.Option("--labels", help=_LABELS)] = False,
     unlabelled: Annotated[str | None, typer.Option(metavar="DATA", help=_MORE)] = None,
     method: Annotated[str, typer.Option(help=_METHOD)] = "auto",
+    all_classes: Annotated[bool, typer.Option("--all-classes", help=_ALL)] = False,
     overwrite: Overwrite = False,
     *,
     reading: Reading,
@@ -223,7 +235,9 @@ def adapt_model(
         raise LabelError(f"--labels needs labels, and {data} has none. Leave --labels out.")
     y = labelled.y if labels and labelled is not None else None
     with working("adapting"):
-        personal = model.adapt(recording, y, unlabelled=more, method=method)
+        personal = model.adapt(
+            recording, y, unlabelled=more, method=method, all_classes=all_classes
+        )
     about = personal.members[0].provenance_["adapted"]
     methods = {one.provenance_["adapted"]["method"] for one in personal.members}
     known = f", {about['n_labels']} of them with labels" if about["n_labels"] else ""

@@ -15,7 +15,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from autotransfer.adaptation.fitted import Person
-from autotransfer.adaptation.registry import AUTO, FEW, NONE
+from autotransfer.adaptation.registry import AUTO, FEW, NONE, allowed_by
 from autotransfer.adaptation.statistics import PRIOR
 from autotransfer.data.dataset import SubjectDataset
 from autotransfer.data.info import Recording, SignalInfo, warn_far
@@ -33,6 +33,10 @@ from autotransfer.errors import (
 from autotransfer.notebook import Card, html
 from autotransfer.training.live import Live
 from autotransfer.training.model.card import model_facts
+
+_IF_ALL = (
+    "if you know that all classes are among them, say adapt(X, all_classes=True), --all-classes"
+)
 
 
 class SignalEstimator(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -188,6 +192,7 @@ class SignalModel(SignalEstimator):
         unlabelled: Any = None,
         method: str = AUTO,
         prior: int = PRIOR,
+        all_classes: bool = False,
     ) -> Self:
         """Make a model for one new person from some of their trials, with labels or without.
 
@@ -208,6 +213,10 @@ class SignalModel(SignalEstimator):
         prior : int
             Trials that the statistics of training count for. Without it (0), fewer than about 16
             trials do more harm than good.
+        all_classes : bool
+            Say that all classes are among the trials without labels, because that is how they were
+            recorded. "auto" then need not guess it, and does what people held out in the run that
+            made the model gained by with such recordings.
 
         Returns
         -------
@@ -228,35 +237,32 @@ class SignalModel(SignalEstimator):
         trials = self._signals(X)
         codes = None if y is None else self._codes_of(X, y, len(trials))
         rest = None if unlabelled is None else self._signals(unlabelled)
-        person = Person.of(trials, codes, rest)
+        person = Person.of(trials, codes, rest, all_classes)
         personal = self._for_person(person, method, as_count(prior, "prior", least=0))
         methods = [one.provenance_["adapted"]["method"] for one in personal.members]
         if method == AUTO and FEW in methods:
             warnings.warn(
                 "These trials seem to be of few of the classes: predictions were made certain, and "
                 "no statistics were taken (method 'certainty'). Give trials of all classes, or "
-                "labels, for more.",
+                f"labels, for more; {_IF_ALL}.",
                 AdaptationWarning,
                 stacklevel=2,
             )
         if NONE in methods:
             level = "recording" if y is None else "labels"
-            never = [one for one in self.members if getattr(one.policy, level) == NONE]
+            never = [one for one in self.members if allowed_by(one.policy, person) == NONE]
             reason = (
                 "These trials seem to be of few of the classes, and a model adapted to them would "
                 "see the other classes in them: it was left as it is. Give trials of all "
-                "classes, or labels, or name a method"
+                f"classes, or labels; {_IF_ALL}."
             )
             if never:
                 reason = (
                     f"In the run that made this model, people held out did not gain at level "
-                    f"{level}: it was left as it is. To adapt it all the same, name a method"
+                    f"{level}: it was left as it is. To adapt it all the same, name a method: "
+                    "adapt(X, method='statistics'), --method statistics."
                 )
-            warnings.warn(
-                f"{reason}: adapt(X, method='statistics'), --method statistics.",
-                AdaptationWarning,
-                stacklevel=2,
-            )
+            warnings.warn(reason, AdaptationWarning, stacklevel=2)
         return personal
 
     def adapt_to_target(

@@ -94,7 +94,10 @@ def test_the_same_call_again_changes_nothing(whole):
     assert again.choice_ == run.choice_
 
 
-@pytest.mark.parametrize("n_lines", [1, 4, 9, 17, 30])
+AT_NIGHT = [pytest.param(n, marks=pytest.mark.nightly) for n in (1, 4, 17)]
+
+
+@pytest.mark.parametrize("n_lines", [9, 30, *AT_NIGHT])
 def test_killed_anywhere_it_ends_in_the_same_table(whole, tmp_path, n_lines):
     """A ledger that ends early is what kill -9 leaves: a whole line or none."""
     folder, run = whole

@@ -92,15 +92,21 @@ class Levels:
         """What recordings teach a guard."""
         return Lessons(self.seen)
 
-    def chosen(self, level: str, amount: int | None, tested: str = LATER) -> Scores:
-        """Score everybody by the guard and the method that others choose (`out_of_bag`)."""
+    def chosen(
+        self, level: str, amount: int | None, tested: str = LATER, all_classes: bool = False
+    ) -> Scores:
+        """Score everybody by the guard and the method that others choose (`out_of_bag`).
+
+        Without a guard where it is known that all classes are among the trials.
+        """
         plain = self.ways(level, amount, tested)
         if not plain:
             return {}
         people = sorted(set.intersection(*(set(scores) for scores in plain.values())))
 
         def by(some: Sequence[str]) -> Scores:
-            ways = self.ways(level, amount, tested, self._guard_of(tuple(some)))
+            guard = None if all_classes else self._guard_of(tuple(some))
+            ways = self.ways(level, amount, tested, guard)
             return ways[best_way(ways, some)]
 
         return by(people) if len(people) < 3 else out_of_bag(people, by)[0]
@@ -122,6 +128,9 @@ class Levels:
             ways = self.ways(level, amount, guard=guard)
             if ways:
                 found[level] = best_way(ways)
+        sure = self.ways("recording", None)
+        if sure:
+            found["all_classes"] = best_way(sure)
         return Policy(**found | {"guard": guard})
 
     def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
@@ -134,6 +143,11 @@ class Levels:
     @cached_property
     def _answers(self) -> dict[int, dict[str, Scores]]:
         return {}
+
+    @cached_property
+    def of_all_classes(self) -> Scores:
+        """Score everybody with a recording of which it is known that all classes are in it."""
+        return self.chosen("recording", None, all_classes=True)
 
     def _score_levels(self, n_labels: int) -> dict[str, Scores]:
         found = {
