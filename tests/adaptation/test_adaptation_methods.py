@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -192,6 +194,34 @@ def test_the_ring_is_turned_back(trained, turn):
     np.testing.assert_array_equal(
         found.probabilities(np.roll(X, -turn, axis=1)), fitted.probabilities(X)
     )
+
+
+@pytest.mark.parametrize("normalise", ["train", "person", "euclidean"])
+@pytest.mark.parametrize("already", [0, 5])
+def test_where_predictions_tell_nothing_amplitudes_say_the_turn(trained, normalise, already):
+    fitted, data = trained
+    loud = np.arange(1, 9)[:, None] ** 2
+    X = np.asarray(data.X * loud, np.float32)
+    fitted = fitted.with_normaliser(Normaliser(normalise).fit(X, subject=data.subject))
+    fitted = turned(fitted.with_network(deepcopy(fitted.network)), already)
+    torch.nn.init.zeros_(fitted.network.head.weight)
+    found = ring(fitted, Person.of(TrialArray(3 * np.roll(X, -2, axis=1))))
+    assert found.normaliser.turn % 8 == 2
+    flat = np.where(np.arange(8)[:, None] == 4, 0, X)
+    for trials in (flat, 0 * X):
+        assert ring(fitted, Person.of(TrialArray(trials))).probabilities(X).isfinite().all()
+
+
+def test_amplitudes_are_those_of_training():
+    rng = np.random.default_rng(0)
+    X, subject = rng.normal(size=(12, 3, 40)).astype(np.float32), np.repeat([0, 1], 6)
+    assert Normaliser("train").fit(X).amplitude == pytest.approx(X.std(axis=(0, 2)))
+    own = [X[subject == who].var(axis=2).mean(0) for who in (0, 1)]
+    mean = np.sqrt(np.mean(own, axis=0))
+    assert Normaliser("euclidean").fit(X, subject=subject).amplitude == pytest.approx(
+        mean, rel=0.05
+    )
+    assert Normaliser("channel").fit(X).amplitude is None
 
 
 def test_a_turn_is_saved_and_exported(trained, tmp_path):

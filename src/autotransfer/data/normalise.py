@@ -102,6 +102,13 @@ class Normaliser:
         """Whether it goes by statistics of each person."""
         return self.kind in align.OWN
 
+    @property
+    def amplitude(self) -> Float64 | None:
+        """Standard deviation of every channel, (C,), in training; None where it is not kept."""
+        if self.covariance is not None:
+            return np.sqrt(np.diag(self.covariance))
+        return self.std
+
     def __repr__(self) -> str:
         return f"Normaliser({self.kind!r})"
 

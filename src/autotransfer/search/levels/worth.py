@@ -204,6 +204,10 @@ class Levels:
 def best_way(ways: Mapping[str, Scores], among: Sequence[str] | None = None) -> str:
     """Name the way by which people have the highest mean score; of equal ones the first.
 
+    A way of fewer methods is not preferred where it is nearly as good: with one that is within a
+    standard error of the best, nine data sets gained 0.047 instead of 0.050 by a recording, and as
+    much as now by a stream and by labels (one seed).
+
     Parameters
     ----------
     ways : mapping of str to dict
