@@ -143,10 +143,10 @@ def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
             "statistics+information+head",
         ),
         (Policy(guard=NEVER), False, 40, "none"),
-        (Policy(guard=NEVER), True, 40, "head"),
+        (Policy(guard=NEVER), True, 40, "statistics+head"),  # labels say that all are there
+        (Policy(guard=NEVER), True, 1, "head"),
         (Policy(guard=CAREFUL), False, 40, "certainty"),
         (Policy(guard=CAREFUL), False, 5, "none"),
-        (Policy(guard=CAREFUL), True, 40, "head"),
         (Policy("none", guard=CAREFUL), False, 40, "none"),
         (Policy("statistics", "head", ALWAYS), False, 40, "statistics"),
         (Policy("statistics", "head", ALWAYS), True, 40, "head"),
@@ -174,6 +174,17 @@ def test_who_knows_that_all_classes_are_there_need_not_pass(clf, policy, labels,
     X = np.asarray(NEW.X)[:n]
     person = Person.of(TrialArray(X), NEW.y_code[:n] if labels else None, all_classes=True)
     assert chosen(Fitted(clf.network_, clf.normaliser_), person, "auto", policy) == expected
+
+
+def test_unlabelled_trials_beside_labels_have_to_pass(clf):
+    X, codes = np.asarray(NEW.X), NEW.y_code
+    fitted, policy = Fitted(clf.network_, clf.normaliser_), Policy(guard=NEVER)
+    rest, one = (
+        Person(X[20:], X[:20], codes[:20]),
+        Person(X[:0], X[:20], np.repeat([0, 1], [19, 1])),
+    )
+    for person in (rest, one):
+        assert chosen(fitted, person, "auto", policy) == "head"
 
 
 def test_a_model_is_told_that_all_classes_are_there(clf):

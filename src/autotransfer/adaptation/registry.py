@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+import torch
+
 from autotransfer.adaptation.fitted import Fitted, Person
-from autotransfer.adaptation.guard import BOUNDS, Guard
+from autotransfer.adaptation.guard import BOUNDS, SPREAD, Guard, variety
 from autotransfer.adaptation.head import FIRM, head
 from autotransfer.adaptation.information import LEAST_TRIALS, LITTLE, information
 from autotransfer.adaptation.ring import ring
@@ -201,6 +204,14 @@ def _needing_labels(names: Iterable[str]) -> list[str]:
     return [name for name in names if ADAPTATIONS[name].level == "labels"]
 
 
+def has_all_classes(fitted: Fitted, person: Person) -> bool:
+    """Whether it is known that trials are of all classes: it was said, or all have labels."""
+    if person.all_classes or person.codes is None or len(person.unlabelled):
+        return person.all_classes
+    counts = np.bincount(person.codes, minlength=fitted.network.head.out_features)
+    return variety(torch.from_numpy(counts / counts.sum())) >= SPREAD
+
+
 def fitting(fitted: Fitted, person: Person, allowed: str, guard: Guard) -> str:
     """Say which of the methods that are allowed suit the amount of trials and their classes.
 
@@ -218,7 +229,8 @@ def fitting(fitted: Fitted, person: Person, allowed: str, guard: Guard) -> str:
     names = allowed.split("+") if allowed != NONE else []
     needing = _needing_labels(names)
     if len(needing) < len(names):
-        if not person.all_classes and not guard.passes(fitted.probabilities(person.trials)):
+        known = has_all_classes(fitted, person)
+        if not known and not guard.passes(fitted.probabilities(person.trials)):
             careful = guard.certainty and not needing and person.n_trials >= LEAST_FEW
             names = [FEW] if careful else needing
         elif person.n_trials < LEAST_TRIALS:
