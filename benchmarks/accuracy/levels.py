@@ -8,7 +8,8 @@ recordings cut to half of the classes and to one. Beside it, of one seed, networ
 person's own statistics, which is what a run tries for people of whom there will be a recording.
 Three seeds, whose scores are averaged; differences are paired over people. Finished trainings are
 kept in --keep FILE: the same command goes on. Where one lacks a case, because methods have changed
-since, it is trained again and that case alone is scored.
+since, it is trained again and that case alone is scored; of a method that does something else under
+its name, the cases have to be taken out of FILE.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ def row(name: str, case: Case, method: str, scores: Scores, nothing: Scores) -> 
 
 
 CHOSEN = "chosen by others"
-SURE = "chosen by others, all classes known"
+SURE = f"{CHOSEN}, all classes known"
 """As `CHOSEN`, by somebody who knows that all classes are in the recording: without the guard."""
 
 

@@ -59,7 +59,7 @@ def auto_answer(record: Record) -> Answer:
     assert record.results is not None
     known = known_words(record.results)
     headline = f"{so_far} a new person{known} expect {percent(mean.value)}."
-    worth = _worth(record)
+    worth, knowing = _worth(record), _knowing(record)
     here = record.results.get("new_person", "nothing")
     expected = Tile(
         LEVEL_WORDS[here].format(n=record.n_labels),
@@ -91,8 +91,8 @@ def auto_answer(record: Record) -> Answer:
         tiles,
         paragraphs,
         tuple(_warnings(record)),
-        tuple(_next_steps(record)),
-        levels=tuple(_level_words(record, worth) if worth else _adapted(record, chosen)),
+        tuple(_next_steps(record, knowing)),
+        levels=tuple(_level_words(record, worth, knowing) if worth else _adapted(record, chosen)),
         how=(*_against_first(record, chosen, first, change), *_how(record)),
     )
 
@@ -129,7 +129,9 @@ def _knowing(record: Record) -> Paired | None:
     return change if change is not None and change.difference.low > 0 else None
 
 
-def _level_words(record: Record, worth: Mapping[str, Paired]) -> Iterator[str]:
+def _level_words(
+    record: Record, worth: Mapping[str, Paired], knowing: Paired | None
+) -> Iterator[str]:
     """Say how levels were scored."""
     answers = record.levels.answers(record.n_labels)
     nothing = float(np.mean(list(answers["nothing"].values())))
@@ -147,19 +149,18 @@ def _level_words(record: Record, worth: Mapping[str, Paired]) -> Iterator[str]:
         "the model does when it is adapted; a recording that seems to be of few classes is not "
         "adapted to."
     )
-    change = _knowing(record)
-    if change is not None:
+    if knowing is not None:
         how = "all_classes=True" if record.about.get("command") is None else "--all-classes"
         mean = percent(float(np.mean(list(record.levels.of_all_classes.values()))))
         yield (
             "If you know that all classes are in a recording, say so when you adapt to it "
             f"({how}): then nothing is guessed, and it has {mean} with a recording, "
-            f"{points(change.difference.value)} points more (95 % interval "
-            f"{interval(change.difference)})."
+            f"{points(knowing.difference.value)} points more (95 % interval "
+            f"{interval(knowing.difference)})."
         )
 
 
-def _next_steps(record: Record) -> Iterator[tuple[str, str]]:
+def _next_steps(record: Record, knowing: Paired | None) -> Iterator[tuple[str, str]]:
     """Say what to type: commands to who came by the command line, Python to the others."""
     if record.about.get("command") is not None:
         run = quote(record.place)
@@ -173,9 +174,8 @@ def _next_steps(record: Record) -> Iterator[tuple[str, str]]:
         sure = "person = model.adapt(X_recording, all_classes=True)\nperson.predict(X)"
     yield "Predict trials of a new person", predict
     yield "First adapt to a recording of theirs, without labels", adapt
-    change = _knowing(record)
-    if change is not None:
-        words = f"Knowing that all classes are in it ({points(change.difference.value)} points)"
+    if knowing is not None:
+        words = f"Knowing that all classes are in it ({points(knowing.difference.value)} points)"
         yield words, sure
     yield "Or to a few labelled trials", labels
 

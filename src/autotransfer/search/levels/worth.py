@@ -124,13 +124,13 @@ class Levels:
     def policy(self, n_labels: int = N_LABELS) -> Policy:
         """Say what "auto" should do, by what people held out gained by."""
         guard, found = self.lessons.guard(), vars(Policy())
-        for level, amount in (("recording", None), ("labels", n_labels), ("stream", None)):
-            ways = self.ways(level, amount, guard=guard)
-            if ways:
-                found[level] = best_way(ways)
-        sure = self.ways("recording", None)
-        if sure:
-            found["all_classes"] = best_way(sure)
+        ways = {
+            "recording": self.ways("recording", None, guard=guard),
+            "labels": self.ways("labels", n_labels, guard=guard),
+            "stream": self.ways("stream", None, guard=guard),
+            "all_classes": self.ways("recording", None),
+        }
+        found |= {known: best_way(tried) for known, tried in ways.items() if tried}
         return Policy(**found | {"guard": guard})
 
     def answers(self, n_labels: int = N_LABELS) -> dict[str, Scores]:
