@@ -38,6 +38,7 @@ from autotransfer.search.levels.cases import (
     ONE,
     RECORDING,
     SAME,
+    TUNED,
     WITH_LABELS,
     Case,
 )
@@ -49,8 +50,6 @@ from benchmarks.common.recordings import SETS, arguments, load_set
 
 FEW_PEOPLE, GROUPS = 20, 5
 """Of up to so many people each is held out alone, of more in five groups."""
-
-TUNING = "statistics+tuning"
 
 DEFAULT = "default"
 RECIPES: dict[str, dict[str, Any]] = {
@@ -107,7 +106,7 @@ def cases(ring: bool, quick: bool = False, default: bool = True) -> list[Case]:
         *whole,
         *(Case("stream", None, way) for way in RECORDING),
         *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
-        Case("labels", N_LABELS, TUNING),
+        Case("labels", N_LABELS, TUNED[1]),
     ]
 
 

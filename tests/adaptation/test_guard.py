@@ -152,6 +152,8 @@ def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
         (Policy("statistics", "head", ALWAYS), True, 40, "head"),
         (Policy("none", "none", ALWAYS), False, 40, "none"),
         (Policy("none", "none", ALWAYS), True, 40, "none"),
+        (Policy(labels="statistics+tuning", guard=ALWAYS), True, 40, "statistics+tuning"),
+        (Policy(labels="statistics+tuning", guard=ALWAYS), True, 2, "statistics+head"),
     ],
 )
 def test_auto_does_what_the_policy_says(clf, policy, labels, n, expected):
@@ -176,15 +178,19 @@ def test_who_knows_that_all_classes_are_there_need_not_pass(clf, policy, labels,
     assert chosen(Fitted(clf.network_, clf.normaliser_), person, "auto", policy) == expected
 
 
-def test_unlabelled_trials_beside_labels_have_to_pass(clf):
+@pytest.mark.parametrize(
+    ("labels", "alone"),
+    [("statistics+head", "head"), ("statistics+firm", "head"), ("statistics+tuning", "tuning")],
+)
+def test_unlabelled_trials_beside_labels_have_to_pass(clf, labels, alone):
     X, codes = np.asarray(NEW.X), NEW.y_code
-    fitted, policy = Fitted(clf.network_, clf.normaliser_), Policy(guard=NEVER)
+    fitted, policy = Fitted(clf.network_, clf.normaliser_), Policy(labels=labels, guard=NEVER)
     rest, one = (
         Person(X[20:], X[:20], codes[:20]),
-        Person(X[:0], X[:20], np.repeat([0, 1], [19, 1])),
+        Person(X[:0], X[:20], np.repeat([0, 1], [18, 2])),
     )
     for person in (rest, one):
-        assert chosen(fitted, person, "auto", policy) == "head"
+        assert chosen(fitted, person, "auto", policy) == alone
 
 
 def test_a_model_is_told_that_all_classes_are_there(clf):

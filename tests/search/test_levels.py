@@ -187,6 +187,21 @@ def test_who_is_refused_has_what_the_model_has(level):
     assert set(levels.curve(level)) == {None}
 
 
+def test_who_is_refused_has_with_labels_what_labels_alone_give():
+    people = "abcdef"
+    whole = {p: [Seen(0.9, 0.9, 0.3)] for p in people} | {"d": [Seen(0.2, 0.2, 0.3)]}
+    one = {p: [Seen(0.3, 0.3, -0.4)] for p in people}
+    ways = {"head": 0.6, "tuning": 0.7, "statistics+firm": 0.8, "statistics+tuning": 0.9}
+    scores = {Case("labels", 5, way): dict.fromkeys(people, value) for way, value in ways.items()}
+    nothing = {Case("nothing"): dict.fromkeys(people, 0.5)}
+    levels = Levels(nothing | scores, {"all": whole, "one": one})
+    found = levels.ways("labels", 5, guard=levels.lessons.guard())
+    assert {way: found[way]["a"] for way in ways} == ways
+    refused = {"head": 0.6, "tuning": 0.7, "statistics+firm": 0.6, "statistics+tuning": 0.7}
+    assert {way: found[way]["d"] for way in ways} == refused
+    assert levels.policy().labels == "statistics+tuning"
+
+
 def test_only_cases_of_which_every_group_has_a_score_are_told():
     case = Case("recording", 4, "auto").to_json()
     first, second = ({"cases": [], "guard": {}} for _ in range(2))

@@ -32,6 +32,9 @@ LEVELS = {
 FEW, LEAST_FEW = "certainty", 8
 """What may be done with trials that seem to be of few classes, and how many it takes."""
 
+TUNING, LEAST_LABELS = "tuning", 2
+"""What "auto" does only with so many labels of each class: some have to tell when to stop."""
+
 AUTO, NONE = "auto", "none"
 """Names of no method: what there is decides; the network stays as it is."""
 
@@ -79,7 +82,7 @@ ADAPTATIONS = {
         "labels",
         "the last layer refitted, much nearer to the trained one",
     ),
-    "tuning": Adaptation(tuning, "labels", "the whole network trained for a few more steps"),
+    TUNING: Adaptation(tuning, "labels", "the whole network trained for a few more steps"),
 }
 """Methods of adaptation by name; several in a row are written "statistics+information"."""
 
@@ -179,9 +182,21 @@ def chosen(fitted: Fitted, person: Person, method: str, policy: Policy | None = 
 
 def allowed_by(policy: Policy, person: Person) -> str:
     """Say what a policy has for what there is of a person."""
-    if person.labelled is not None:
-        return policy.labels
+    if person.codes is not None:
+        fewest = np.unique(person.codes, return_counts=True)[1].min()
+        return policy.labels if fewest >= LEAST_LABELS else policy.labels.replace(TUNING, "head")
     return policy.all_classes if person.all_classes else policy.recording
+
+
+def by_labels_alone(method: str) -> str:
+    """Say what is done with labels where the unlabelled trials beside them are not used.
+
+    Examples
+    --------
+    >>> by_labels_alone("statistics+firm"), by_labels_alone("statistics+tuning")
+    ('head', 'tuning')
+    """
+    return TUNING if TUNING in method.split("+") else "head"
 
 
 def require_methods(method: str, labels: bool) -> None:
@@ -232,7 +247,7 @@ def fitting(fitted: Fitted, person: Person, allowed: str, guard: Guard) -> str:
         known = has_all_classes(fitted, person)
         if not known and not guard.passes(fitted.probabilities(person.trials)):
             careful = guard.certainty and not needing and person.n_trials >= LEAST_FEW
-            names = [FEW] if careful else needing
+            names = [FEW] if careful else [by_labels_alone(allowed)] if needing else []
         elif person.n_trials < LEAST_TRIALS:
             names = [name for name in names if name != "information"]
     return "+".join(names) or NONE

@@ -25,6 +25,7 @@ from autotransfer.report.gather import gather
 from autotransfer.report.pictures import pictures
 from autotransfer.search import Space
 from autotransfer.search.engines.base import Carried
+from autotransfer.search.levels.cases import TUNED
 from autotransfer.search.procedures.plan import fit_groups
 from autotransfer.search.procedures.reference import covariances, predictions, reference
 from autotransfer.search.results import verdict
@@ -139,7 +140,7 @@ def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
     five = run.levels_[(run.levels_.level == "labels") & (run.levels_.amount == 5)]
     means = five.groupby("method").score.mean()
     # Too few trials for the others.
-    assert set(means.index) == {"head", "statistics+head", "statistics+firm"}
+    assert set(means.index) == {"head", "statistics+head", "statistics+firm", *TUNED}
     told = results["levels"]["labels"]
     among = [*means, told["nothing"]]
     assert min(among) - 1e-9 <= told["mean"] <= max(among) + 1e-9  # a mean of choices among these

@@ -35,6 +35,9 @@ RECORDING = ("statistics+information", "statistics")
 WITH_LABELS = ("statistics+head", "statistics+information+head", "statistics+firm", "head")
 """The same, with labels."""
 
+TUNED = ("tuning", "statistics+tuning")
+"""Those with labels that train the whole network, which takes longer."""
+
 Scores = dict[str, float]
 
 
@@ -85,7 +88,8 @@ def standard_cases(
     """
     labels = [n for n in LABELS if n != n_labels]
     if not statistics:
-        return [Case("nothing"), *(Case("labels", n, "head") for n in (n_labels, *labels))]
+        heads = [Case("labels", n, "head") for n in (n_labels, *labels)]
+        return [Case("nothing"), *heads, Case("labels", n_labels, TUNED[0])]
     turned = [f"ring+{way}" for way in RECORDING if ring]
     with_labels = [*WITH_LABELS, *(f"{way}+head" for way in turned)]
     recordings = [Case("recording", None, way) for way in (*RECORDING, *turned)]
@@ -102,6 +106,7 @@ def standard_cases(
         *(Case("labels", amount, WITH_LABELS[0]) for amount in labels),
         Case("nothing", tested=SAME),
         Case("recording", None, RECORDING[0], SAME),
+        *(Case("labels", n_labels, way) for way in TUNED),
         *streams[1:],
     ]
 

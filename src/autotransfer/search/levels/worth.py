@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autotransfer.adaptation.guard import WHOLE, Guard, Lessons, Seen
-from autotransfer.adaptation.registry import FEW, NONE, Policy
+from autotransfer.adaptation.registry import FEW, NONE, Policy, by_labels_alone
 from autotransfer.search.levels.cases import LATER, N_LABELS, Case, Scores
 from autotransfer.search.settings.comparison import out_of_bag
 
@@ -75,17 +75,18 @@ class Levels:
             return {}
         nothing = self.scores[Case("nothing", tested=tested)]
         careful = tried.pop(FEW, nothing)
-        plain = tried.get("head") if level == "labels" else nothing
-        if level == "recording" and guard is not None and guard.certainty:
-            plain = careful
-        if guard is not None and plain is not None:
-            whole = self.seen.get(WHOLE, {})
-            refused = {who for who, (own, *_) in whole.items() if not own.passes(guard)}
-            tried = {
-                way: {p: plain.get(p, s) if p in refused else s for p, s in scores.items()}
-                for way, scores in tried.items()
-            }
-        return tried | {NONE: nothing}
+        if guard is None:
+            return tried | {NONE: nothing}
+        whole = self.seen.get(WHOLE, {})
+        refused = {who for who, (own, *_) in whole.items() if not own.passes(guard)}
+        plain = careful if level == "recording" and guard.certainty else nothing
+        guarded: dict[str, Scores] = {}
+        for way, scores in tried.items():
+            # With labels, what needs no others is done.
+            instead = tried.get(by_labels_alone(way), tried.get("head", scores))
+            instead = instead if level == "labels" else plain
+            guarded[way] = {p: instead.get(p, s) if p in refused else s for p, s in scores.items()}
+        return guarded | {NONE: nothing}
 
     @cached_property
     def lessons(self) -> Lessons:
