@@ -105,6 +105,30 @@ def test_all_standard_cases_are_scored(clf):
     assert {case.method.rpartition("+")[2] for case in turned if case.level == "labels"} == {"head"}
 
 
+@pytest.mark.parametrize(
+    ("codes", "way"),
+    [
+        pytest.param(CODES, "statistics", id="too few trials for more"),
+        pytest.param(np.arange(80) % 2, "statistics+information", id="enough"),
+    ],
+)
+def test_recordings_of_few_classes_teach_by_what_adapt_would_do(clf, codes, way):
+    known = Known.of(clf, TrialArray(X), codes, np.arange(80))
+    first, second, *_ = known.seen("statistics", tried=1)["one"]
+    classes = np.random.default_rng(0).permutation(np.unique(codes))
+
+    def gain(code, method):
+        mine = X[codes == code]
+        models = clf.adapt(mine, method=method), clf
+        after, before = (np.mean(model.predict_codes(TrialArray(mine)) == code) for model in models)
+        return after - before
+
+    assert first.gain == pytest.approx(gain(classes[0], way))
+    assert first.otherwise == pytest.approx(gain(classes[0], "certainty"))
+    assert second.gain == pytest.approx(gain(classes[1], "statistics"))
+    assert second.otherwise is None
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_mean_recall_is_balanced_accuracy(seed):
     rng = np.random.default_rng(seed)

@@ -24,9 +24,9 @@ WHOLE = "all"
 
 MOST_LOSS = 0.002
 """Mean loss on recordings of few classes that learned bounds may allow to those who teach them.
-Others lose more: with 0.005 up to 0.021 (3DC EMG, one class) and 0.014 (mental arithmetic), with
-0.002 at most 0.005 on nine data sets; whole recordings then gained 0.112 instead of 0.119 and 0.025
-instead of 0.033 there, and as much as before elsewhere (one seed)."""
+Others lose more: with 0.002 up to 0.008 (3DC EMG, one class; three seeds of nine data sets). With
+0.005 they lost more, and whole recordings gained 0.119 instead of 0.112 there, 0.033 instead of
+0.025 on mental arithmetic, and as much elsewhere (one seed)."""
 
 
 @dataclass(frozen=True)

@@ -249,5 +249,16 @@ def fitting(fitted: Fitted, person: Person, allowed: str, guard: Guard) -> str:
             careful = guard.certainty and not needing and person.n_trials >= LEAST_FEW
             names = [FEW] if careful else [by_labels_alone(allowed)] if needing else []
         elif person.n_trials < LEAST_TRIALS:
-            names = [name for name in names if name != "information"]
+            return without_information(allowed)
     return "+".join(names) or NONE
+
+
+def without_information(method: str) -> str:
+    """Leave out what takes more trials than there are (`LEAST_TRIALS`).
+
+    Examples
+    --------
+    >>> without_information("statistics+information"), without_information("information")
+    ('statistics', 'none')
+    """
+    return "+".join(name for name in method.split("+") if name != "information") or NONE
