@@ -191,6 +191,8 @@ def test_unlabelled_trials_beside_labels_have_to_pass(clf, labels, alone):
     )
     for person in (rest, one):
         assert chosen(fitted, person, "auto", policy) == alone
+    single = Person(X[:0], X[:20], np.repeat([0, 1], [19, 1]))  # of a class: not to be tuned with
+    assert chosen(fitted, single, "auto", policy) == "head"
 
 
 def test_a_model_is_told_that_all_classes_are_there(clf):

@@ -82,9 +82,9 @@ class Levels:
         plain = careful if level == "recording" and guard.certainty else nothing
         guarded: dict[str, Scores] = {}
         for way, scores in tried.items():
-            # With labels, what needs no others is done.
-            instead = tried.get(by_labels_alone(way), tried.get("head", scores))
-            instead = instead if level == "labels" else plain
+            instead = plain
+            if level == "labels":  # the labels are used all the same
+                instead = tried.get(by_labels_alone(way), tried.get("head", scores))
             guarded[way] = {p: instead.get(p, s) if p in refused else s for p, s in scores.items()}
         return guarded | {NONE: nothing}
 
