@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import autotransfer as at
 from autotransfer.search.budget import parse_budget
@@ -112,11 +113,31 @@ def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[st
         **levels(results),
         "commit": report.commit(),
         "people": results["nested_subjects"],
+        "beside": everybody(folder),
         "tried": tried(folder),
     }
 
 
+OF_LEVELS = "first network of the answer"
+"""How the table of scores begins the name of the network that levels are scored with."""
+
+
+def everybody(folder: Path) -> dict[str, dict[str, float]]:
+    """Scores of everybody by the classical pipeline, and on later trials at each level."""
+    table = pd.read_csv(folder / "scores.csv", dtype={"person": str})
+    found = {"classical": table[table["method"] == "classical pipeline"]}
+    first = table[table["method"].str.startswith(OF_LEVELS)]
+    found |= {level: first[first["level"] == level] for level in ("nothing", *LEVELS)}
+    return {
+        name: dict(zip(mine["person"], mine["score"], strict=True))
+        for name, mine in found.items()
+        if len(mine)
+    }
+
+
 LEVELS = ("recording", "stream", "labels")
+BY_PERSON = ("people", "beside", "tried")
+"""What a kept row has of every person: by the answer, by others, by every setting."""
 
 
 def levels(results: dict[str, Any]) -> dict[str, float | None]:
@@ -200,7 +221,7 @@ def main() -> None:
         key = key_of(case)
         if key in args.case and key not in done:
             done[key] = run(case, args.out / key.replace(" ", "-"), args.workers, **more)
-            print({k: v for k, v in done[key].items() if k not in ("people", "tried")}, flush=True)
+            print({k: v for k, v in done[key].items() if k not in BY_PERSON}, flush=True)
             if args.keep:
                 with args.keep.open("a") as file:
                     file.write(json.dumps(done[key]) + "\n")
@@ -215,7 +236,7 @@ def main() -> None:
         if row is not None and row["seconds"] is not None and not case[2]:
             share = row["seconds"] / parse_budget(case[1])
             goals.append(report.Goal(f"{row['case']}: wall time / budget", share, OVERRUN, False))
-    more = {name: {row["case"]: row[name] for row in rows} for name in ("people", "tried")}
+    more = {name: {row["case"]: row.get(name, {}) for row in rows} for name in BY_PERSON}
     # Runs of before there were levels, or before this was written down.
     missing = dict.fromkeys(("one training", "nothing", *LEVELS))
     table = [
