@@ -6,9 +6,10 @@ searched. With five labels of each class of the new person: braindecode's networ
 all its weights, and a classical pipeline of those labels alone, on the same labelled and the same
 later trials as in ``accuracy/levels.py``. Trainings that would take longer than --minutes for all
 groups of a set end earlier, with the best weights so far. Beside them stand what is on record of
-AutoTransfer: the run of one command (``accuracy/hands_off.py``) and the network that such a run
-begins with, on the same groups. Finished trainings are kept in --keep FILE: the same command goes
-on. braindecode and skada are needed for theirs, and are left out by name where they are missing.
+AutoTransfer: the runs of one command (``accuracy/hands_off.py``; their minutes are those of both
+cores) and the network that such a run begins with, on the same groups. Finished trainings are kept
+in --keep FILE: the same command goes on. braindecode and skada are needed for theirs, and are left
+out by name where they are missing.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.report.statistics import paired
+from autotransfer.search.budget import parse_budget
 from autotransfer.search.levels.cases import (
     LATER,
     N_LABELS,
@@ -63,6 +65,12 @@ WITH_LABELS = "braindecode"
 """The one that is trained on with labels."""
 
 RESULTS = Path(__file__).parents[1] / "results"
+ONE_COMMAND = "one command,"
+BUDGET = "30m"
+"""The run that competitors are compared with."""
+
+CORES = 2
+"""That a run on record had for itself."""
 
 Scores = dict[str, float]
 
@@ -165,16 +173,21 @@ def run(job: Job) -> dict[str, Any]:
     return {**found, "seconds": seconds}
 
 
-def on_record(dataset: str, groups: int) -> dict[str, dict[str, Scores]]:
-    """Read what is on record of AutoTransfer: name -> trials -> person -> score."""
-    found: dict[str, dict[str, Scores]] = {}
-    runs = RESULTS / "hands_off.jsonl"
-    for row in map(json.loads, runs.read_text().splitlines() if runs.exists() else ()):
-        if row["case"] == f"{dataset} 30m":
-            found["one command, 30 minutes"] = {SAME: row["people"]}
+def runs_on_record(dataset: str) -> dict[str, tuple[Scores, float | None]]:
+    """Read the runs of one command: budget -> person -> score, and seconds of all cores."""
+    found = {}
+    for row in _lines(RESULTS / "hands_off.jsonl"):
+        name, budget, *busy = row["case"].split()
+        if name == dataset and not busy:
+            seconds = None if row["seconds"] is None else row["seconds"] * CORES
+            found[budget] = row["people"], seconds
+    return dict(sorted(found.items(), key=lambda run: parse_budget(run[0])))
+
+
+def network_on_record(dataset: str, groups: int) -> dict[str, Scores]:
+    """Read what is on record of the first network: trials, or level -> person -> score."""
     parts: dict[str, Scores] = {}
-    networks = RESULTS / "levels.jsonl"
-    for line in map(json.loads, networks.read_text().splitlines() if networks.exists() else ()):
+    for line in _lines(RESULTS / "levels.jsonl"):
         job = json.loads(line["key"])
         if (job["dataset"], job["recipe"], job["seed"]) != (dataset, DEFAULT, 0):
             continue
@@ -183,9 +196,11 @@ def on_record(dataset: str, groups: int) -> dict[str, dict[str, Scores]]:
                 parts.setdefault(case["tested"], {}).update(case["subjects"])
             elif (case["level"], case["amount"]) == ("labels", N_LABELS):
                 parts.setdefault(f"labels, {case['method']}", {}).update(case["subjects"])
-    if parts:
-        found["its first network"] = parts
-    return found
+    return parts
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 WORDS = {"tuned": "braindecode, tuned with labels", "own": "pyRiemann, of the labels alone"}
@@ -193,20 +208,20 @@ WORDS = {"tuned": "braindecode, tuned with labels", "own": "pyRiemann, of the la
 
 def rows_of(dataset: str, results: Mapping[Job, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Make the rows of a data set."""
-    some = next(iter(results))
-    ours = on_record(dataset, some.groups)
-    best = next((one[SAME] for one in ours.values() if SAME in one), {})
+    runs, network = runs_on_record(dataset), network_on_record(dataset, next(iter(results)).groups)
+    best = runs[BUDGET][0] if BUDGET in runs else network.get(SAME, {})
     made = []
-    for name, parts in ours.items():
-        made.append(row(dataset, name, NOTHING, parts[SAME], best, None))
+    for budget, (scores, seconds) in runs.items():
+        made.append(row(dataset, f"{ONE_COMMAND} {budget}", NOTHING, scores, best, seconds))
+    if network:
+        made.append(row(dataset, "its first network", NOTHING, network[SAME], best, None))
     for method in dict.fromkeys(job.method for job in results):
         mine = [result for job, result in results.items() if job.method == method]
         seconds = sum(result["seconds"] for result in mine)
         scores = _together(mine, SAME)
         made.append(row(dataset, method, METHODS[method].uses, scores, best, seconds))
-    labels = ours.get("its first network", {})
     mine = [result for job, result in results.items() if job.method == WITH_LABELS]
-    best = labels.get("labels, statistics+head", {})
+    best = network.get("labels, statistics+head", {})
     if best:
         made.append(row(dataset, "statistics+head", "labels", best, best, None))
     for name, words in WORDS.items() if mine else ():
@@ -250,7 +265,7 @@ def main() -> None:
     parser.add_argument("--dataset", choices=list(SETS), nargs="*", default=list(SETS))
     parser.add_argument("--method", choices=TODAY, nargs="*", default=list(TODAY))
     parser.add_argument(
-        "--minutes", type=float, default=30.0, help="most for a method on a data set"
+        "--minutes", type=float, default=60.0, help="most for a method on a data set"
     )
     parser.add_argument("--epochs", type=int, help="fewer, for a try")
     pool.add_options(parser)

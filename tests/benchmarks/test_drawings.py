@@ -22,6 +22,7 @@ from benchmarks.drawings import (
     levels,
     mark,
     methods,
+    minutes,
 )
 
 
@@ -124,3 +125,28 @@ def test_levels_show_every_set_and_leave_out_what_is_missing():
     assert heights == pytest.approx([0.5, 0.6, np.nan, 0.7], nan_ok=True)
     seen = words(made)
     assert all(word in seen for word in ("another", "EMG, Myo armband", "5 labels", ".60"))
+
+
+def test_accuracy_stands_against_the_time_of_all_groups():
+    def row(data, method, mean, took, uses="nothing"):
+        return {"data": data, "method": method, "mean": mean, "CPU min": took} | {
+            "of the new person": uses
+        }
+
+    rows = [
+        row("ssvep", "one command, 2m", 0.7, 4.0),
+        row("ssvep", "one command, 30m", 0.8, 60.0),
+        row("ssvep", "its first network", 0.75, None),
+        row("ssvep", "riemann", 0.6, 0.5),
+        row("ecg", "riemann", 0.5, 0.4),
+        row("ecg", "aligned", 0.4, 30.0, "unlabelled trials"),
+    ]
+    made = minutes(rows)
+    ssvep, ecg = made.axes
+    assert ssvep.lines[0].get_xydata().tolist() == [[4.0, 0.7], [60.0, 0.8]]
+    assert [line.get_xydata().tolist() for line in ssvep.lines[1:]] == [[[0.5, 0.6]]]
+    assert ssvep.lines[1].get_color() == ecg.lines[1].get_color()  # one method, one colour
+    seen = words(made)
+    assert "aligned *" in seen
+    assert "riemann" in seen
+    assert "its first network" not in seen  # no time of it is known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,27 @@ def test_skewed_trials_are_of_training_people_and_fewer(monkeypatch):
     monkeypatch.setattr(censoring, "load_set", lambda name: DATA)
     job = censoring.Job("emg", SKEWED, "eegnet", None, "marginal", False, 0, 0, 2)
     assert censoring.run(job)["trials"] < len(parts(DATA.subject, 2)[0].train)
+
+
+def test_runs_on_record_stand_by_budget_with_the_time_of_both_cores(monkeypatch, tmp_path):
+    rows = [
+        {"case": "emg 30m", "people": {"1": 0.8}, "seconds": 1800.0},
+        {"case": "emg 2m", "people": {"1": 0.7}, "seconds": 120.0},
+        {"case": "emg 10m busy", "people": {"1": 0.6}, "seconds": 600.0},
+        {"case": "emg 1h30m", "people": {"1": 0.9}, "seconds": None},
+        {"case": "erp 5m", "people": {"1": 0.5}, "seconds": 300.0},
+    ]
+    monkeypatch.setattr(today, "RESULTS", tmp_path)
+    assert today.runs_on_record("emg") == {}
+    (tmp_path / "hands_off.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert list(today.runs_on_record("emg").items()) == [
+        ("2m", ({"1": 0.7}, 240.0)),
+        ("30m", ({"1": 0.8}, 3600.0)),
+        ("1h30m", ({"1": 0.9}, None)),
+    ]
+    job = today.Job("emg", "riemann", 1, 0, np.inf)
+    found = today.rows_of("emg", {job: {"same": {"1": 0.75}, "later": {}, "seconds": 60.0}})
+    minutes = [(row["method"], row["CPU min"]) for row in found]
+    assert minutes[:2] == [("one command, 2m", 4.0), ("one command, 30m", 60.0)]
+    assert minutes[-1] == ("riemann", 1.0)
+    assert found[-1]["ours is above by"] == pytest.approx(0.05)  # than the run of 30 minutes
