@@ -298,11 +298,11 @@ def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
         fontsize="medium",
     )
     made.supylabel("balanced accuracy of new people", fontsize="medium")
-    found = {}
+    found: dict[Any, Any] = {}
     for ax in made.axes:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    made.legend(list(found.values()), list(found), loc="outside upper center", ncols=3)
+    made.legend(list(found.values()), list(found.keys()), loc="outside upper center", ncols=3)
     return made
 
 
