@@ -20,7 +20,7 @@ MARK = re.compile(r"(<!-- table: (\w+)(?: (\w+))? -->\n).*?(<!-- end of table --
 
 
 def figures() -> ModuleType:
-    """Load the script that writes the README's tables: the two share their form."""
+    """Load the script that writes the tables of the documentation: the two share their form."""
     spec = importlib.util.spec_from_file_location("figures", BENCHMARKS / "figures.py")
     assert spec is not None
     assert spec.loader is not None
