@@ -230,6 +230,13 @@ TABLES = {
          "groups", "trainings", "networks", "nothing", "recording", "stream", "labels",
          "one training", "commit"),
     ),
+    "mixed": (
+        "How careful should a run be before networks of other settings join the seeds of the "
+        "chosen one? The answer made once more from what the run had tried, of up to five networks "
+        "(the run itself may have had no time for so many): nested score by how credible the gain "
+        "of people must be. Where it is on record.",
+        None,
+    ),
     "one_command": (
         "One command for 30 minutes beside its own classical pipeline (the best of three by these "
         "scores) and braindecode's EEGNet with its defaults, level nothing (balanced accuracy of "
@@ -285,6 +292,7 @@ TABLES = {
 
 PARTS = {
     "in_short": ("hands_off", "short", ""),
+    "mixed": ("hands_off", "mixed", ""),
     "candidates": ("evidence", "candidates", ""),
     "rules": ("evidence", "rules", ""),
     "gains": ("evidence", "gains", ""),
@@ -308,7 +316,7 @@ EVIDENCE = (
 )
 ADAPTING = ("levels", "level_guard", "level_trainings", "across", "adaptation")
 AUGMENTING = ("augmentations",)
-HANDS_OFF = ("hands_off",)
+HANDS_OFF = ("hands_off", "mixed")
 TRAINING = ("encoders",)
 NINE_SETS = ("one_command", "one_command_levels", "today", "more_people", "censoring")
 PAGES = {

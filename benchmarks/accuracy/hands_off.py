@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,17 @@ import pandas as pd
 
 import autotransfer as at
 from autotransfer.search.budget import parse_budget
+from autotransfer.search.driver import scores_of
+from autotransfer.search.options import shared_of
+from autotransfer.search.procedures.answer import Member, Tried, nested_answer
+from autotransfer.search.procedures.held_out import mean_probabilities
+from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.recipe import Dimension, RecipeSpace
+from autotransfer.search.settings.selection import lookup_rule
 from autotransfer.search.settings.space import Space
+from autotransfer.search.settings.trial import Trial
 from autotransfer.search.status import OF_TRIALS, open_run
+from autotransfer.search.tasks import scores
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import (
     RECORDINGS,
@@ -115,6 +123,7 @@ def run(case: Sequence[Any], folder: Path, workers: int, **more: Any) -> dict[st
         "people": results["nested_subjects"],
         "beside": everybody(folder),
         "tried": tried(folder),
+        "mixed": mixed(auto, data),
     }
 
 
@@ -138,6 +147,9 @@ def everybody(folder: Path) -> dict[str, dict[str, float]]:
 LEVELS = ("recording", "stream", "labels")
 BY_PERSON = ("people", "beside", "tried")
 """What a kept row has of every person: by the answer, by others, by every setting."""
+
+APART = (*BY_PERSON, "mixed")
+"""What stands apart from the table of runs."""
 
 
 def levels(results: dict[str, Any]) -> dict[str, float | None]:
@@ -168,6 +180,46 @@ def tried(folder: Path) -> dict[str, dict[str, float]]:
                     mine |= entry.result["validation"]["subjects"]
     most = max(map(len, people.values()))
     return {name: scores for name, scores in people.items() if len(scores) == most}
+
+
+MIXED = (0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def mixed(auto: at.AutoTransfer, data: at.SubjectDataset) -> dict[str, float]:
+    """Answer once more from what a run has tried, more or less careful with a mixture.
+
+    Returns
+    -------
+    dict of str to float
+        How credible it must be that people gain by networks of other settings -> nested score.
+    """
+    shared, folder = shared_of(auto, data, None, None), RunFolder(Path(str(auto.out)))
+    _, ledger = open_run(folder.path)
+    with ledger:
+        done = [entry for stage in OF_TRIALS["auto"] for entry in ledger.entries(stage)]
+    trials: dict[Member, list[Trial]] = {}
+    for trial in (entry.trial for entry in done if entry.state == "done"):
+        trials.setdefault(Member(trial.setting, trial.seed), []).append(trial)
+
+    def score(members: tuple[Member, ...]) -> dict[str, float] | None:
+        mine = [trial for member in members for trial in trials[member]]
+        mean = mean_probabilities(mine, shared, folder)
+        if mean is None:
+            return None
+        people: dict[str, float] = scores(shared.problem, np.arange(len(mean)), mean.argmax(1))[
+            "subjects"
+        ]
+        return people
+
+    results = json.loads(folder.results.read_text())
+    candidates = Tried(map(scores_of, done), results["plan"]["n_folds"], score)
+    rule = lookup_rule(results["rule"]["name"])
+    found = {level: nested_answer(candidates, rule, mixed=level) for level in MIXED}
+    return {f"{level:g}": mean_of(one.nested or one.scores) for level, one in found.items()}
+
+
+def mean_of(scores: Mapping[str, float]) -> float:
+    return float(np.mean(list(scores.values())))
 
 
 SHORT = ("30m", "10m")
@@ -221,7 +273,7 @@ def main() -> None:
         key = key_of(case)
         if key in args.case and key not in done:
             done[key] = run(case, args.out / key.replace(" ", "-"), args.workers, **more)
-            print({k: v for k, v in done[key].items() if k not in BY_PERSON}, flush=True)
+            print({k: v for k, v in done[key].items() if k not in APART}, flush=True)
             if args.keep:
                 with args.keep.open("a") as file:
                     file.write(json.dumps(done[key]) + "\n")
@@ -237,10 +289,11 @@ def main() -> None:
             share = row["seconds"] / parse_budget(case[1])
             goals.append(report.Goal(f"{row['case']}: wall time / budget", share, OVERRUN, False))
     more = {name: {row["case"]: row.get(name, {}) for row in rows} for name in BY_PERSON}
+    more["mixed"] = [{"case": row["case"]} | row["mixed"] for row in rows if row.get("mixed")]
     # Runs of before there were levels, or before this was written down.
     missing = dict.fromkeys(("one training", "nothing", *LEVELS))
     table = [
-        {k: np.nan if v is None else v for k, v in (missing | row).items() if k not in more}
+        {k: np.nan if v is None else v for k, v in (missing | row).items() if k not in APART}
         for row in rows
     ]
     title = "Hands off: a budget and nothing else"

@@ -111,6 +111,7 @@ def test_other_settings_join_only_where_the_gain_is_quite_sure():
     both = Member(setting(0), 0), Member(setting(1), 0)
     by_luck = {both: base | {"p0": 0.7, "p1": 0.59, "p2": 0.58}}
     assert len(answer(Tried(rows, 2, by_luck.get), SAFE).members) == 1
+    assert answer(Tried(rows, 2, by_luck.get), SAFE, mixed=0.5).members == both
     for_all = {both: {p: v + 0.01 for p, v in base.items()}}
     assert answer(Tried(rows, 2, for_all.get), SAFE).members == both
     assert len(answer(Tried(rows, 2, for_all.get), SAFE, most=1).members) == 1

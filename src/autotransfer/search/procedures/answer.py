@@ -139,7 +139,13 @@ def best_setting(tried: Tried, rule: Rule, among: People = None) -> Setting:
     return best
 
 
-def answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS, among: People = None) -> Answer:
+def answer(
+    tried: Tried,
+    rule: Rule,
+    most: int = MOST_MEMBERS,
+    among: People = None,
+    mixed: float = MIXED_LEVEL,
+) -> Answer:
     """Choose a setting, then the networks whose mean is credibly better than one alone.
 
     Parameters
@@ -152,6 +158,8 @@ def answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS, among: People = N
         Members at most.
     among : sequence of str, optional
         People whose scores decide, some perhaps more than once; everybody by default.
+    mixed : float
+        How credible the gain by networks of other settings must be.
     """
     setting = best_setting(tried, rule, among)
     members: tuple[Member, ...] = (Member(setting, 0),)
@@ -166,9 +174,9 @@ def answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS, among: People = N
 
     # That the mean of seeds helps is known beforehand: it is enough if people gain at all.
     gain(seeds, 0.5)
-    gain((*seeds, *_others(tried, setting, most - len(seeds), among)), MIXED_LEVEL)
+    gain((*seeds, *_others(tried, setting, most - len(seeds), among)), mixed)
     if most > 1:
-        gain((*members[: most - 1], *_of_another_kind(tried, members, among)), MIXED_LEVEL)
+        gain((*members[: most - 1], *_of_another_kind(tried, members, among)), mixed)
     return Answer(setting, members, scores)
 
 
@@ -195,11 +203,13 @@ def _best_first(tried: Tried, settings: Sequence[Setting], among: People) -> lis
     return sorted(settings, key=mean, reverse=True)
 
 
-def nested_answer(tried: Tried, rule: Rule, most: int = MOST_MEMBERS) -> Answer:
+def nested_answer(
+    tried: Tried, rule: Rule, most: int = MOST_MEMBERS, mixed: float = MIXED_LEVEL
+) -> Answer:
     """Give the answer, and each person's score by answers of others (`out_of_bag`)."""
-    final = answer(tried, rule, most)
+    final = answer(tried, rule, most, mixed=mixed)
     people = sorted(final.scores)
     if len(people) < 3:
         return final
-    nested, error = out_of_bag(people, lambda some: answer(tried, rule, most, some).scores)
+    nested, error = out_of_bag(people, lambda some: answer(tried, rule, most, some, mixed).scores)
     return replace(final, nested=nested, nested_error=error)
