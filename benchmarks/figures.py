@@ -208,7 +208,7 @@ TABLES = {
     "in_short": (
         "Balanced accuracy of people never seen, chosen without them, and the lower quartile of "
         "people; by one network of the answer, later trials of theirs with nothing, a recording, "
-        "and five labels of each class.",
+        "and five labels of each class (of those who have so many: on ECG fewer than half).",
         ("data", "classes", "people", "minutes", "one command", "lower quartile",
          "classical pipeline", "nothing", "recording", "5 labels"),
     ),
@@ -246,8 +246,9 @@ TABLES = {
     ),
     "one_command_levels": (
         "What a recording and five labels are worth in the same runs, by the first network of the "
-        "answer on later trials: means and lower quartiles over people, and how much a recording "
-        "is above nothing.",
+        "answer on later trials: means and lower quartiles over the people who have all levels (of "
+        "ECG not everybody has five beats of each kind), and how much a recording is above nothing "
+        "for everybody.",
         None,
     ),
     "today": (

@@ -108,6 +108,9 @@ def pick(found: Mapping[str, Mapping[str, Scores]], method: str) -> dict[str, Sc
     return {name: methods[method] for name, methods in found.items() if method in methods}
 
 
+LEVELS = ("nothing", "recording", "stream", "labels")
+"""What is known of a new person, in the order of the table."""
+
 NONE = {"above by": np.nan, "95 % interval": "", "p": np.nan}
 
 
@@ -137,19 +140,24 @@ def table(
 def table_of_levels(
     found: Mapping[str, Mapping[str, Scores]], changes: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Make the table of levels: means and lower quartiles on later trials."""
+    """Make the table of levels: means and lower quartiles on later trials of the same people."""
     rows = []
     for name in SETS:
         mine = found.get(name, {})
         if "nothing" not in mine:
             continue
-        row: dict[str, Any] = {"data": name}
-        for level in ("nothing", "recording", "stream", "labels"):
-            row[level] = mean(mine.get(level, {}))
+        # On the same people: not everybody has five trials of each class to label.
+        people = sorted(set.intersection(*(set(mine[one]) for one in LEVELS if one in mine)))
+        same = {
+            level: {who: mine[level][who] for who in people} for level in LEVELS if level in mine
+        }
+        row: dict[str, Any] = {"data": name, "people": len(people)}
+        for level in LEVELS:
+            row[level] = mean(same.get(level, {}))
         change = changes.get(name, NONE)
         row |= {f"recording, {key}": value for key, value in change.items()}
         for level in ("nothing", "recording", "labels"):
-            row[f"quartile, {level}"] = quartile(mine.get(level, {}))
+            row[f"quartile, {level}"] = quartile(same.get(level, {}))
         rows.append(row)
     return rows
 

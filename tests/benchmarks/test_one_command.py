@@ -97,3 +97,10 @@ def test_scores_of_everybody_are_read_from_the_folder_of_a_run(tmp_path):
     )
     wanted = {"classical": {"01": 0.5}, "nothing": {"01": 0.6}, "recording": {"01": 0.7}}
     assert everybody(tmp_path) == wanted
+
+
+def test_levels_are_compared_on_the_people_who_have_all_of_them():
+    levels = {"nothing": {"a": 0.2, "b": 0.6}, "recording": {"a": 0.9, "b": 0.7}}
+    (row,) = one_command.table_of_levels({"ecg": levels | {"labels": {"b": 0.8}}}, {})
+    assert (row["people"], row["nothing"], row["recording"], row["labels"]) == (1, 0.6, 0.7, 0.8)
+    assert np.isnan(row["stream"])
