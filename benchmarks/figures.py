@@ -218,6 +218,11 @@ TABLES = {
         "person by person.",
         None,
     ),
+    "joined": (
+        "How credible should it be that people gain before the best other encoder joins EEGNet in "
+        "a mean? Score of people by what the others would have chosen, more or less carefully.",
+        None,
+    ),
     "hands_off": (
         "A budget, two workers and nothing else: the nested score that the run tells first, of the "
         "first answer (default recipe), of the classical pipelines; groups of people, trainings, "
@@ -294,6 +299,7 @@ TABLES = {
 PARTS = {
     "in_short": ("hands_off", "short", ""),
     "mixed": ("hands_off", "mixed", ""),
+    "joined": ("encoders", "joined", ""),
     "candidates": ("evidence", "candidates", ""),
     "rules": ("evidence", "rules", ""),
     "gains": ("evidence", "gains", ""),
@@ -318,7 +324,7 @@ EVIDENCE = (
 ADAPTING = ("levels", "level_guard", "level_trainings", "across", "adaptation")
 AUGMENTING = ("augmentations",)
 HANDS_OFF = ("hands_off", "mixed")
-TRAINING = ("encoders",)
+TRAINING = ("encoders", "joined")
 NINE_SETS = ("one_command", "one_command_levels", "today", "more_people", "censoring")
 PAGES = {
     "README.md": ("in_short",),

@@ -3,15 +3,17 @@
 The network that a run begins with, and the other encoders that it tries (`recipe_space`), trained
 without a group of people who are then predicted; beside each of them alone the mean of its
 probabilities and EEGNet's. People are held out as in ``accuracy/levels.py``. One seed by default;
-differences from EEGNet are paired over people. Finished trainings are kept in --keep FILE: the same
-command goes on.
+differences from EEGNet are paired over people. How credible should it be that people gain before
+the best other encoder joins EEGNet in a mean? A second table has the score of people by what the
+others would have chosen (``search/settings/comparison.out_of_bag``), as a run is scored. Finished
+trainings are kept in --keep FILE: the same command goes on.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +25,10 @@ from autotransfer.data.problem import Problem
 from autotransfer.errors import AutoTransferWarning
 from autotransfer.report.statistics import paired
 from autotransfer.search.levels.cases import mean_recall
+from autotransfer.search.settings.comparison import credible_gain, differences, out_of_bag
 from autotransfer.search.settings.recipe import ENCODER
 from autotransfer.search.settings.recipe_space import recipe_space
+from benchmarks.accuracy.hands_off import MIXED
 from benchmarks.accuracy.levels import groups, mean_over, n_groups
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import SETS, arguments, load_set
@@ -79,7 +83,7 @@ def run(job: Job) -> dict[str, Any]:
     return {"scores": scores, "seconds": seconds}
 
 
-def rows_of(name: str, results: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def rows_of(name: str, results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Compare every encoder with EEGNet, person by person."""
     means = {
         encoder: mean_over(result["scores"][encoder] for result in results)
@@ -107,6 +111,27 @@ def rows_of(name: str, results: list[Mapping[str, Any]]) -> list[dict[str, Any]]
     return rows
 
 
+def joined(name: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Score people by what others choose, EEGNet or a mean with it, more or less carefully."""
+    means = {
+        encoder: mean_over(result["scores"][encoder] for result in results)
+        for encoder in results[0]["scores"]
+    }
+    others = [encoder for encoder in means if FIRST not in encoder]
+    row: dict[str, Any] = {"data": name, FIRST: float(np.mean(list(means[FIRST].values())))}
+    for level in MIXED:
+
+        def choose(some: Sequence[str], level: float = level) -> Mapping[str, float]:
+            best = max(others, key=lambda other: np.mean([means[other][who] for who in some]))
+            wider = means[f"{FIRST} and {best}"]
+            gain = credible_gain(differences(wider, means[FIRST], some), level)
+            return wider if gain > 0 else means[FIRST]
+
+        nested, _ = out_of_bag(sorted(means[FIRST]), choose)
+        row[f"{level:g}"] = float(np.mean(list(nested.values())))
+    return row
+
+
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--dataset", choices=list(SETS), nargs="*", default=list(SETS))
@@ -128,10 +153,13 @@ def main() -> None:
         return f"{job.dataset} group {job.group} seed {job.seed}: {told}"
 
     results = pool.run_all(run, todo, args.keep, args.workers, words)
-    rows = []
+    rows, careful = [], []
     for name in args.dataset:
-        rows += rows_of(name, [r for job, r in results.items() if job.dataset == name])
-    report.finish(args, "Encoders, and the mean of two, on people never seen", rows)
+        mine = [r for job, r in results.items() if job.dataset == name]
+        rows += rows_of(name, mine)
+        careful.append(joined(name, mine))
+    title = "Encoders, and the mean of two, on people never seen"
+    report.finish(args, title, rows, [], joined=careful)
 
 
 if __name__ == "__main__":
