@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.accuracy.hands_off import everybody
+from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.nine_sets import one_command
 
 PEOPLE = [str(i) for i in range(12)]
@@ -55,6 +56,20 @@ def test_a_competitor_with_a_group_missing_is_not_one(tmp_path):
     file.write_text("\n".join([line("riemann", 0), line("riemann", 1), line("braindecode", 0)]))
     assert one_command.competitors(file) == {"emg": {"riemann": {"0": 0.5, "1": 0.5}}}
     assert one_command.competitors(tmp_path / "none.jsonl") == {}
+
+
+def test_quartiles_that_rise_are_counted_in_the_tables_of_levels():
+    def rows(name, *quartiles):
+        levels = [("nothing", "all", ""), ("recording", "all", CHOSEN), ("labels", "5", CHOSEN)]
+        return [
+            {"data": name, "level": level, "amount": amount, "method": method, "tested": "later"}
+            | {"lower quartile": quartile}
+            for (level, amount, method), quartile in zip(levels, quartiles, strict=True)
+        ]
+
+    up, level, short = rows("a", 0.4, 0.5, 0.6), rows("b", 0.4, 0.4, 0.6), rows("c", 0.1, 0.2, 0.3)
+    other = [row | {"tested": "same", "lower quartile": 0.9} for row in up]
+    assert one_command.rising([*up, *other, *level, *short[:2]]) == 1
 
 
 def test_only_runs_of_thirty_minutes_count(tmp_path):
