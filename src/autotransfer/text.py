@@ -7,6 +7,7 @@ computes what looks like a formula. There is one function for each.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -101,3 +102,25 @@ def short(name: str, most: int = 14) -> str:
     ('sub-012', 'participant-0…')
     """
     return name if len(name) <= most else name[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def short_names(names: Sequence[str], most: int = 14) -> list[str]:
+    """Cut names to the room there is, where they can still be told apart.
+
+    Those that begin alike lose their middle, and where that is no help they are cut all the same.
+
+    Examples
+    --------
+    >>> short_names(["session1/person10", "session1/person11", "ann"])
+    ['session1/pe…10', 'session1/pe…11', 'ann']
+    """
+    cut = [short(name, most) for name in names]
+    for tail in range(2, most - 1):
+        if len(set(cut)) == len(set(names)):
+            return cut
+        head = most - 1 - tail
+        cut = [
+            name if len(name) <= most else f"{name[:head]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}"
+            for name in names
+        ]
+    return [short(name, most) for name in names]

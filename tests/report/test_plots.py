@@ -169,6 +169,31 @@ def test_people_of_numbers():
     assert lines["guessing"] == [50, 50]
 
 
+def test_long_names_can_be_told_apart_and_hide_no_legend():
+    people = [f"a long study/person {i}" for i in range(12)]
+    known = ("nothing known", "a recording, no labels", "5 labels of each class")
+    scores = {person: 0.5 + i / 30 for i, person in enumerate(people)}
+    ax = at.plots.people(dict.fromkeys(known, scores), chance=0.5)
+    figure = figure_of(ax)
+    figure.canvas.draw()
+    assert len({tick.get_text() for tick in ax.get_yticklabels()}) == 12
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 4
+    whole, box = figure.bbox, legend.get_window_extent()
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+
+
+def test_long_names_of_classes_do_not_lie_over_each_other():
+    ax = at.plots.confusion(np.eye(4, dtype=int), [f"wrist extension {i}" for i in range(4)])
+    figure_of(ax).canvas.draw()
+    labels = ax.get_xticklabels()
+    assert len({label.get_text() for label in labels}) == 4
+    assert labels[0].get_rotation() == 60
+    beside = at.plots.confusion(np.eye(4, dtype=int), ["a", "b", "c", "d"])
+    assert beside.get_xticklabels()[0].get_rotation() == 0
+
+
 def test_confusion_of_numbers():
     ax = at.plots.confusion([[3, 1], [0, 4]], ["fist", "rest"])
     assert [text.get_text() for text in ax.texts] == ["75 %\n3", "25 %\n1", "0 %\n0", "100 %\n4"]

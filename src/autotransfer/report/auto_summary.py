@@ -26,7 +26,6 @@ from autotransfer.report.summary import (
     study_only,
     test_words,
 )
-from autotransfer.search.procedures.answer import MIXED_LEVEL
 from autotransfer.search.results import begun_cheaper, cut_short, known_words
 from autotransfer.search.settings.recipe import Recipe
 
@@ -321,10 +320,12 @@ def _how(record: Record) -> Iterator[str]:
             "A recipe replaces another if people gain in the mean, a censor is added only where "
             f"they gain with a credibility of {percent(rule.levels[1], 0)}."
         )
+    # Runs of before this was written down asked for another level than today's.
+    level = results.get("mixed_level")
     words += (
         " The mean of several seeds of the chosen setting is taken if people gain by it at all; "
-        "networks of other settings join it where that is credible to "
-        f"{percent(MIXED_LEVEL, 0)}."
+        "networks of other settings join it where a gain is credible"
+        + ("." if level is None else f" to {percent(level, 0)}.")
     )
     yield words
     classical = results.get("reference", {}).get("mean")

@@ -72,6 +72,7 @@ _RESULTS = {
 }
 _AUTO_RESULTS = _RESULTS | {
     "nested_error": (slice(0, 1), None, ...),
+    "mixed_level": (slice(0, 1), ...),
     "first": {"setting": SETTING},
     "members": [{"setting": SETTING, "seed": int}, ...],
     "together_subjects": {str: slice(0, 1)},

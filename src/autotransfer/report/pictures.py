@@ -73,6 +73,8 @@ class Drawing:
         As in `Picture`.
     light, dark : bytes
         SVG for light and for dark paper.
+    tall : bool
+        Whether it is higher than wide, such as one with a line for each person.
     png : bytes or None
         On light paper.
     """
@@ -80,6 +82,7 @@ class Drawing:
     alt: str
     light: bytes
     dark: bytes
+    tall: bool = False
     png: bytes | None = None
 
 
@@ -88,9 +91,10 @@ def draw(picture: Picture, png: bool) -> Drawing:
     with drawing(LIGHT):
         figure = figure_of(picture.draw(Sheet(LIGHT, picture.stamp)))
         light, pixels = to_svg(figure), to_png(figure) if png else None
+        width, height = figure.get_size_inches()
     with drawing(DARK):
         dark = to_svg(figure_of(picture.draw(Sheet(DARK, picture.stamp))))
-    return Drawing(picture.alt, light, dark, pixels)
+    return Drawing(picture.alt, light, dark, height > width, pixels)
 
 
 def stamp_of(record: Record) -> str:

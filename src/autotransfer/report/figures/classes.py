@@ -9,7 +9,10 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from autotransfer.report.figures.theme import Sheet
-from autotransfer.text import short
+from autotransfer.text import short_names
+
+MOST_LETTERS = 50
+"""Of names side by side, as wide as the longest: more stand aslant."""
 
 
 def draw_confusion(counts: npt.NDArray[np.int64], names: Sequence[str], sheet: Sheet) -> Axes:
@@ -33,10 +36,9 @@ def draw_confusion(counts: npt.NDArray[np.int64], names: Sequence[str], sheet: S
                 color="#10161c" if bright else "#ffffff",
                 fontsize=9 if n <= 6 else 7,
             )
-    labels = [short(name) for name in names]
-    ax.set_xticks(
-        range(n), labels, rotation=0 if n <= 5 else 60, ha="center" if n <= 5 else "right"
-    )
+    labels = short_names(names)
+    level = n * max(map(len, labels)) <= MOST_LETTERS
+    ax.set_xticks(range(n), labels, rotation=0 if level else 60, ha="center" if level else "right")
     ax.set_yticks(range(n), labels)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

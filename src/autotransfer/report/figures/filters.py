@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from autotransfer.report.figures.theme import Sheet
-from autotransfer.text import short
+from autotransfer.text import short_names
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def draw_filters(
             named = len(channels) <= MOST_CHANNELS
             where.set_xticks(
                 range(len(channels)) if named and i == n - 1 else [],
-                [short(name, 8) for name in channels] if named and i == n - 1 else [],
+                short_names(channels, 8) if named and i == n - 1 else [],
                 rotation=60 if max(map(len, channels)) > 2 else 0,
                 fontsize=7,
             )

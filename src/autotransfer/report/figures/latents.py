@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from autotransfer.report.figures.theme import MARKERS, Sheet, Theme
-from autotransfer.text import short
+from autotransfer.text import short_names
 
 ROLES = {"baseline": "o", "chosen": "s", "placebo": "^"}
 """Methods whose latents are probed, with their markers."""
@@ -124,7 +124,7 @@ def draw_maps(maps: Mapping[str, Mapping[str, Any]], sheet: Sheet) -> list[Axes]
         if len(labels) <= MOST_IN_LEGEND:
             ax.legend(
                 handles,
-                [short(label, 16) for label in labels],
+                short_names(labels, 16),
                 loc="upper center",
                 bbox_to_anchor=(0.5, -0.02),
                 ncols=2,

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from autotransfer.leakage.result import Estimate
 from autotransfer.report.figures.theme import Sheet, Theme, figure_of
-from autotransfer.text import short
+from autotransfer.text import short, short_names
 
 MOST_NAMES = 45
 """Most people that are named in a picture."""
@@ -130,7 +130,7 @@ def draw_people(
     for (name, own), look in zip(values.items(), looks, strict=False):
         _dots(ax, own, place, named, *look, name)
     if named:
-        ax.set_yticks(place, [short(person) for person in people])
+        ax.set_yticks(place, short_names(people))
         ax.tick_params(axis="y", length=0, labelsize=8)
         ax.set_ylim(-0.7, len(people) - 0.3)
         ax.set_ylabel("person")
@@ -142,8 +142,11 @@ def draw_people(
     ax.set_axisbelow(True)
     if chance is not None and _is_near(chance, *(f(list(values.values())) for f in _ENDS)):
         _mark_chance(ax, chance, theme, upright=named)
-    if others:
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2 if len(others) > 2 else 3)
+    columns_of_names = 3 if len(ax.get_legend_handles_labels()[0]) <= 3 else 2
+    if others and sheet.on is not None:
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns_of_names)
+    elif others:  # of the figure: beside long names axes are narrower than the legend
+        figure_of(ax).legend(loc="outside upper center", ncols=columns_of_names)
     return ax
 
 

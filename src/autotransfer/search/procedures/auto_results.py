@@ -10,6 +10,7 @@ import pandas as pd
 from autotransfer.data.problem import Problem
 from autotransfer.search.ledger import Entry
 from autotransfer.search.levels.worth import Levels
+from autotransfer.search.procedures.answer import MIXED_LEVEL
 from autotransfer.search.procedures.outcome import Outcome
 from autotransfer.search.results import (
     by_setting,
@@ -109,6 +110,7 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
         "together": describe(answer.scores),
         "together_subjects": dict(answer.scores),
         "held_out": None if outcome.held_out is None else outcome.held_out.to_json(),
+        "mixed_level": MIXED_LEVEL,
         "plan": {
             "n_folds": n_folds,
             "n_seeds": len({t.seed for t in trials[answer.setting]}),
