@@ -55,19 +55,25 @@ def run_all(
 ) -> dict[J, dict[str, Any]]:
     """Run jobs in processes; `describe` makes the line that tells of a finished one.
 
-    A kept result that is not `whole` is handed to `run` beside its job, to be completed. Without
-    workers they run in this process: starting others takes seconds.
+    A kept result that is not `whole` is handed to `run` beside its job, to be completed. If a job
+    fails, the others go on and are kept, and then its error is raised. Without workers they run in
+    this process: starting others takes seconds.
     """
     found = kept(keep) if keep is not None and keep.exists() else {}
     given = {job: [found[job.key]] if job.key in found else [] for job in todo}
     missing = [job for job, before in given.items() if not (before and whole(job, *before))]
     # One thread each: two on a busy machine are slower than one. Set before the workers start.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
+    errors: list[BaseException] = []
     start = time.monotonic()
     with executor(workers) as pool:
         running = {pool.submit(run, job, *given[job]): job for job in missing}
         for i, done in enumerate(as_completed(running), 1):
             job = running[done]
+            if (error := done.exception()) is not None:
+                print(f"FAILED {job.key}: {error!r}", flush=True)
+                errors.append(error)
+                continue
             found[job.key] = done.result()
             if keep is not None:
                 with keep.open("a") as file:
@@ -75,6 +81,8 @@ def run_all(
             left = (time.monotonic() - start) / i * (len(missing) - i)
             line = f"{i}/{len(missing)} {describe(job, found[job.key])}, {duration(left)} left"
             print(line, flush=True)
+    if errors:
+        raise errors[0]
     return {job: found[job.key] for job in todo}
 
 

@@ -119,7 +119,12 @@ def fit(job: Job, data: at.SubjectDataset, fold: Fold) -> Model:
 
 
 def own_model(X: Array, y: Array) -> Model:
-    """Fit covariances in tangent space and a logistic regression on a few labelled trials."""
+    """Fit covariances in tangent space and a logistic regression on a few labelled trials.
+
+    Of somebody who has a single class, as some in the set of ECG, it knows that one.
+    """
+    if len(np.unique(y)) == 1:
+        return lambda X: np.repeat(y[:1], len(X))
     scale = X.std()
     matrices = Covariances("oas")
     pipeline = make_pipeline(matrices, TangentSpace(), LogisticRegression(max_iter=2000))

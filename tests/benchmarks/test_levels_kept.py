@@ -1,6 +1,8 @@
-"""Kept results of the benchmark of levels: what they lack is added, and nothing else changes."""
+"""Kept results of benchmarks: what they lack is added, and a job that fails takes none with it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import pytest
 
@@ -40,3 +42,20 @@ def test_a_kept_result_is_completed_to_what_it_would_be(monkeypatch, tmp_path):
     assert go_on() == {job: result}
     assert len(done) == 2
     assert levels.run(job, part) == result
+
+
+@dataclass(frozen=True)
+class Number(pool.Job):
+    number: int
+
+
+def test_a_job_that_fails_takes_no_other_with_it(tmp_path, capsys):
+    jobs, keep = [Number(i) for i in range(4)], tmp_path / "kept.jsonl"
+
+    def run(job):
+        return {"found": 1 // (job.number - 1)}
+
+    with pytest.raises(ZeroDivisionError):
+        pool.run_all(run, jobs, keep, 0, lambda *_: "done")
+    assert set(pool.kept(keep)) == {job.key for job in jobs if job.number != 1}
+    assert f"FAILED {jobs[1].key}: ZeroDivisionError" in capsys.readouterr().out

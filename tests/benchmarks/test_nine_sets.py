@@ -36,6 +36,13 @@ def test_competitors_learn_no_label_of_the_new_people(method):
     assert len(np.unique(found[0])) == 3  # a model that has learnt nothing would pass, too
 
 
+def test_a_model_of_a_single_class_knows_that_one():
+    X, y = DATA.trials[:], DATA.y
+    only = y == 1
+    assert set(today.own_model(X[only], y[only])(X)) == {1}
+    assert len(set(today.own_model(X, y)(X))) == 3
+
+
 def test_validation_people_are_training_people():
     fold = groups(DATA, 3)[1]
     known = today.known_of(today.Job("emg", "braindecode-people", 3, 1, np.inf), DATA, fold)

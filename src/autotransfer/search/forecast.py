@@ -16,9 +16,9 @@ from autotransfer.search.options import RunOptions, describe, n_trials, plan_for
 from autotransfer.search.procedures.plan import (
     AutoPlan,
     first_cost,
-    fit_groups,
     fixed_groups,
     most_trainings,
+    plan_of,
 )
 from autotransfer.search.procedures.plan import describe as describe_auto
 from autotransfer.search.progress import RunProgress
@@ -144,8 +144,7 @@ def _auto_forecast(
         try:
             if plan is None:
                 assert budget is not None
-                cheaper = options.recipes.cheaper()
-                plan = fit_groups(options.n_subjects, budget, workers, one, spent, cheaper)
+                plan = plan_of(asked, budget, workers, one, spent)
         except BudgetError as error:
             forecasts.append(Forecast(budget, None, 0, workers, size, str(error)))
             continue

@@ -275,6 +275,11 @@ def test_covariances_are_those_of_numpy():
 def test_groups_are_as_many_as_the_budget_carries():
     plans = [fit_groups(12, budget, 2, one=30.0, spent=5.0).n_folds for budget in (120, 600, 3600)]
     assert plans == [3, 4, 12]
+    # More than ten only where all that is worth a try can be tried with them.
+    many = {"trainings": lambda n: 20 * n}
+    plans = [fit_groups(12, budget, 2, 30.0, 5.0, **many).n_folds for budget in (3500, 3600)]
+    assert plans == [11, 12]
+    assert fit_groups(12, 3000, 2, 30.0, 5.0, **many).n_folds == 10
     with pytest.raises(BudgetError, match="too short for these data"):
         fit_groups(12, 60, 2, one=30.0, spent=5.0)
     cheaper = [({"n_steps": 4}, 0.4), ({"n_steps": 4, "F1": 2}, 0.2)]

@@ -50,8 +50,8 @@ from autotransfer.search.procedures.plan import (
     describe,
     first_cost,
     first_setting,
-    fit_groups,
     fixed_groups,
+    plan_of,
     training_of,
     trial_of,
 )
@@ -287,8 +287,7 @@ class AutoProcedure:
             budget=budget,
         )
         spent = time.monotonic() - began
-        n_people, n_workers = self.options.n_subjects, engine.n_workers
-        return fit_groups(n_people, budget, n_workers, one, spent, self.recipes.cheaper())
+        return plan_of(self.options, budget, engine.n_workers, one, spent)
 
     @property
     def _workers(self) -> int:

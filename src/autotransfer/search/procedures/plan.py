@@ -24,7 +24,8 @@ from autotransfer.text import duration
 from autotransfer.training.options import TrainingOptions
 
 LEAST_GROUPS, GOOD_GROUPS, MOST_GROUPS = 3, 10, 20
-"""Groups of people: at least, without a budget, at most. With 3, two thirds of the people train."""
+"""Groups of people: at least, without a budget, at most. With 3, two thirds of the people train.
+With 10 nine tenths do: beyond that, trying more recipes is worth more than more groups."""
 
 FIRST_SHARE = 0.12
 """Share of a budget for the first answer. The more groups, the more people train in each, and the
@@ -163,8 +164,9 @@ def fit_groups(
     one: float,
     spent: float,
     cheaper: Iterable[tuple[Mapping[str, Any], float]] = (),
+    trainings: Callable[[int], int] = int,
 ) -> AutoPlan:
-    """Find how many groups a budget carries.
+    """Find how many groups a budget carries: more than ten only where all can be tried with them.
 
     Parameters
     ----------
@@ -181,6 +183,8 @@ def fit_groups(
     cheaper : iterable of (mapping, float)
         Cheaper recipes, where the budget does not carry the default one: options, and the cost
         beside it (`RecipeSpace.cheaper`).
+    trainings : callable
+        Groups -> all trainings that are worth a try.
     """
     least = min(LEAST_GROUPS, people)
 
@@ -196,9 +200,22 @@ def fit_groups(
             f"({least} trainings of the default recipe and one on everybody) takes about "
             f"{duration(takes())} with {workers} worker(s). Give more time or workers."
         )
-    groups = range(least, min(people, MOST_GROUPS) + 1)
-    fitting = [n for n in groups if one * n / workers <= FIRST_SHARE * budget]
+    fitting = [
+        n
+        for n in range(least, min(people, MOST_GROUPS) + 1)
+        if one * n / workers <= FIRST_SHARE * budget
+        and (n <= GOOD_GROUPS or one * trainings(n) / workers <= budget)
+    ]
     return AutoPlan(fitting[-1] if fitting else least, one, spent)
+
+
+def plan_of(options: RunOptions, budget: float, workers: int, one: float, spent: float) -> AutoPlan:
+    """Fit the groups of a run into a budget (`fit_groups`)."""
+    assert options.recipes is not None
+    return fit_groups(
+        *(options.n_subjects, budget, workers, one, spent, options.recipes.cheaper()),
+        trainings=lambda n: most_trainings(AutoPlan(n), options),
+    )
 
 
 def describe(plan: AutoPlan, options: RunOptions, workers: int) -> str:
