@@ -30,11 +30,9 @@ from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.accuracy.strength_tables import ESTIMATORS
 from benchmarks.common import report
 from benchmarks.common.recordings import RECORDINGS
-from benchmarks.nine_sets.today import ONE_COMMAND
+from benchmarks.nine_sets.pictures import SHOWN, WIDE, censored, minutes, more_people
 
 RESULTS = Path(__file__).resolve().parent / "results"
-WIDE = 8.4
-"""Inches: the width of a page."""
 
 
 def curves(
@@ -255,71 +253,6 @@ def levels(rows: Sequence[dict[str, Any]]) -> Figure:
     return made
 
 
-def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Draw accuracy against the computing time of each method: a panel for each data set."""
-    names = list(dict.fromkeys(row["data"] for row in rows))
-    others = list(
-        dict.fromkeys(
-            row["method"]
-            for row in rows
-            if row["CPU min"] and not row["method"].startswith(ONE_COMMAND)
-        )
-    )
-    columns = min(3, len(names))
-    lines = math.ceil(len(names) / columns)
-    made = Figure((WIDE, 2.1 * lines + 0.9), layout="constrained")
-    axes = made.subplots(lines, columns, squeeze=False)
-    for ax, name in zip(axes.flat, names, strict=False):
-        mine = [row for row in rows if row["data"] == name and row["CPU min"]]
-        runs = [row for row in mine if row["method"].startswith(ONE_COMMAND)]
-        ax.plot(
-            [row["CPU min"] for row in runs],
-            [row["mean"] for row in runs],
-            color=LIGHT.chosen,
-            marker="o",
-            label="one command, budget by budget",
-        )
-        for k, method in enumerate(others, 1):
-            for row in mine:
-                if row["method"] == method:
-                    uses = "" if row["of the new person"] == NOTHING else " *"
-                    style = {"color": LIGHT.many[k % len(LIGHT.many)], "linestyle": ""}
-                    marker = MARKERS[k % len(MARKERS)]
-                    ax.plot(
-                        row["CPU min"], row["mean"], marker=marker, label=method + uses, **style
-                    )
-        ax.set(xscale="log", title=SHOWN.get(name, name))
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.margins(0.12, 0.2)
-    for ax in axes.flat[len(names) :]:
-        ax.set_axis_off()
-    made.supxlabel(
-        "minutes of one core, all groups of people (* with unlabelled trials of the new person)",
-        fontsize="medium",
-    )
-    made.supylabel("balanced accuracy of new people", fontsize="medium")
-    found: dict[Any, Any] = {}
-    for ax in made.axes:
-        handles, labels = ax.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    made.legend(list(found.values()), list(found.keys()), loc="outside upper center", ncols=3)
-    return made
-
-
-SHOWN = {
-    "ssvep": "EEG, flicker (3 classes)",
-    "erp": "EEG, pictures (3)",
-    "emg": "EMG, Myo armband (7)",
-    "ciil": "EMG, Myo, shifted (5)",
-    "3dc": "EMG, 3DC armband (11)",
-    "myodisco": "EMG, short gestures (10)",
-    "ecg": "ECG, kinds of beat (4)",
-    "arithmetic": "EEG, arithmetic (2)",
-    "stress": "EEG, kinds of task (4)",
-}
-"""Names of data sets in pictures, with the number of classes."""
-
-
 def _rows(text: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(text)["rows"]
     return found
@@ -345,6 +278,8 @@ DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
     "hands_off": ("hands_off.json", lambda text: anytime(_rows(text))),
     "levels": ("levels.json", lambda text: levels(_rows(text))),
     "today": ("today.json", lambda text: minutes(_rows(text))),
+    "more_people": ("more_people.json", lambda text: more_people(_rows(text))),
+    "censored": ("censoring.json", lambda text: censored(_rows(text))),
     "gains": ("evidence.csv", lambda text: gains(_tables(text))),
 }
 """Figure -> file of results, and how it is drawn."""

@@ -22,8 +22,8 @@ from benchmarks.drawings import (
     levels,
     mark,
     methods,
-    minutes,
 )
+from benchmarks.nine_sets.pictures import censored, minutes, more_people
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -150,3 +150,60 @@ def test_accuracy_stands_against_the_time_of_all_groups():
     assert "aligned *" in seen
     assert "riemann" in seen
     assert "its first network" not in seen  # no time of it is known
+
+
+def test_more_people_stand_beside_more_of_the_new_one():
+    rows = [
+        {"trained on": people, "level": level, "method": method, "tested": tested}
+        | {"mean": base + people / 100, "lower quartile": base}
+        for people in (16, 8)
+        for level, method, base in (
+            ("nothing", "", 0.3),
+            ("recording", CHOSEN, 0.4),
+            ("recording", "ring", 0.9),
+            ("labels", CHOSEN, 0.5),
+        )
+        for tested in ("later", "same")
+        if (level, tested) != ("labels", "same")
+    ]
+    mean, quartile = more_people(rows).axes
+    assert [line.get_ydata().tolist() for line in mean.lines] == [
+        pytest.approx([base + 0.08, base + 0.16]) for base in (0.3, 0.4, 0.5)
+    ]
+    assert all(line.get_xdata().tolist() == [8, 16] for line in mean.lines)
+    assert [line.get_ydata().tolist() for line in quartile.lines] == [
+        [0.3, 0.3],
+        [0.4, 0.4],
+        [0.5, 0.5],
+    ]
+
+
+def test_what_censors_take_stands_against_what_people_gain():
+    def row(data, censor, less, up, trials="skewed", encoder="eegnet"):
+        return {"data": data, "trials": trials, "encoder": encoder, "censor": censor} | {
+            "probe less": less,
+            "accuracy up": up,
+            "95 % interval": f"{up - 0.02:+.3f} to {up + 0.01:+.3f}",
+        }
+
+    rows = [
+        {"data": "ecg", "trials": "skewed", "encoder": "eegnet", "censor": "uncensored"},
+        row("ecg", "mmd marginal", 0.2, 0.03),
+        row("ecg", "mmd marginal placebo", 0.0, -0.01),
+        row("ecg", "mmd marginal", 0.1, 0.02, trials="all"),
+        row("emg", "adversary marginal", 0.3, 0.0, encoder="EEGConformer", trials="all"),
+    ]
+    made = censored(rows)
+    drawn = [ax for ax in made.axes if ax.get_title()]
+    assert [ax.get_title() for ax in drawn] == [
+        "ECG, kinds of beat\nskewed",
+        "ECG, kinds of beat",
+        "EMG, Myo armband\nEEGConformer",
+    ]
+    points = [line for line in drawn[0].lines if line.get_marker() not in ("None", None, "")]
+    points = [line for line in points if line.get_marker() not in ("_", "|")]
+    assert [line.get_xydata().tolist() for line in points] == [[[0.2, 0.03]], [[0.0, -0.01]]]
+    assert [line.get_markerfacecolor() == "none" for line in points] == [False, True]
+    seen = words(made)
+    assert "mmd marginal" in seen
+    assert "placebo" in seen

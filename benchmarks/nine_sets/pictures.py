@@ -1,0 +1,192 @@
+"""Pictures of the nine data sets: who is how good in how many minutes, by whom, at what price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from autotransfer.report.figures.theme import LIGHT, MARKERS
+from autotransfer.search.levels.cases import LATER
+from benchmarks.accuracy.evidence_tables import UNCENSORED
+from benchmarks.accuracy.levels import CHOSEN
+from benchmarks.nine_sets.censoring import ALL, EEGNET
+from benchmarks.nine_sets.today import ONE_COMMAND
+from benchmarks.peers.methods import NOTHING
+
+WIDE = 8.4
+"""Inches: the width of a page."""
+
+SHOWN = {
+    "ssvep": "EEG, flicker (3 classes)",
+    "erp": "EEG, pictures (3)",
+    "emg": "EMG, Myo armband (7)",
+    "ciil": "EMG, Myo, shifted (5)",
+    "3dc": "EMG, 3DC armband (11)",
+    "myodisco": "EMG, short gestures (10)",
+    "ecg": "ECG, kinds of beat (4)",
+    "arithmetic": "EEG, arithmetic (2)",
+    "stress": "EEG, kinds of task (4)",
+}
+"""Names of data sets in pictures, with the number of classes."""
+
+
+def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw accuracy against the computing time of each method: a panel for each data set."""
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    others = list(
+        dict.fromkeys(
+            row["method"]
+            for row in rows
+            if row["CPU min"] and not row["method"].startswith(ONE_COMMAND)
+        )
+    )
+    columns = min(3, len(names))
+    lines = math.ceil(len(names) / columns)
+    made = Figure((WIDE, 2.1 * lines + 0.9), layout="constrained")
+    axes = made.subplots(lines, columns, squeeze=False)
+    for ax, name in zip(axes.flat, names, strict=False):
+        mine = [row for row in rows if row["data"] == name and row["CPU min"]]
+        runs = [row for row in mine if row["method"].startswith(ONE_COMMAND)]
+        ax.plot(
+            [row["CPU min"] for row in runs],
+            [row["mean"] for row in runs],
+            color=LIGHT.chosen,
+            marker="o",
+            label="one command, budget by budget",
+        )
+        for k, method in enumerate(others, 1):
+            for row in mine:
+                if row["method"] == method:
+                    uses = "" if row["of the new person"] == NOTHING else " *"
+                    style = {"color": LIGHT.many[k % len(LIGHT.many)], "linestyle": ""}
+                    marker = MARKERS[k % len(MARKERS)]
+                    ax.plot(
+                        row["CPU min"], row["mean"], marker=marker, label=method + uses, **style
+                    )
+        ax.set(xscale="log", title=SHOWN.get(name, name))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.margins(0.12, 0.2)
+    for ax in axes.flat[len(names) :]:
+        ax.set_axis_off()
+    made.supxlabel(
+        "minutes of one core, all groups of people (* with unlabelled trials of the new person)",
+        fontsize="medium",
+    )
+    made.supylabel("balanced accuracy of new people", fontsize="medium")
+    found: dict[Any, Any] = {}
+    for ax in made.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    made.legend(list(found.values()), list(found.keys()), loc="outside upper center", ncols=3)
+    return made
+
+
+def more_people(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw what more people to train on are worth, beside more of the new one."""
+    made = Figure((WIDE, 3.4), layout="constrained")
+    axes = made.subplots(1, 2, sharey=True)
+    for (words, level, method), color, marker in zip(
+        (
+            ("nothing of the new person", "nothing", ""),
+            ("a recording", "recording", CHOSEN),
+            ("five labels of each gesture", "labels", CHOSEN),
+        ),
+        (LIGHT.baseline, LIGHT.chosen, LIGHT.placebo),
+        MARKERS,
+        strict=False,
+    ):
+        mine = [
+            row
+            for row in rows
+            if (row["level"], row["tested"], row["method"]) == (level, LATER, method)
+        ]
+        mine.sort(key=lambda row: row["trained on"])
+        for ax, figure in zip(axes, ("mean", "lower quartile"), strict=True):
+            people = [row["trained on"] for row in mine]
+            heights = [row[figure] for row in mine]
+            ax.plot(people, heights, color=color, marker=marker, label=words)
+            ax.set(xscale="log", title=f"{figure} of people")
+            ax.set_xticks(people, [str(n) for n in people])
+            ax.minorticks_off()
+            ax.margins(0.08, 0.15)
+            for place, height in zip(people, heights, strict=True):
+                _write(ax, place, height)
+    made.supxlabel("people trained on", fontsize="medium")
+    made.supylabel("balanced accuracy of new people", fontsize="medium")
+    handles, labels = axes[0].get_legend_handles_labels()
+    made.legend(handles, labels, loc="outside upper center", ncols=3)
+    return made
+
+
+def censored(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw what censors take from the latent against what new people gain by them."""
+    cells = [row for row in rows if not row["censor"].startswith(UNCENSORED)]
+    names = list(dict.fromkeys(_where(row) for row in cells))
+    censors = list(dict.fromkeys(_censor(row) for row in cells))
+    columns = min(4, len(names))
+    lines = math.ceil(len(names) / columns)
+    made = Figure((WIDE, 2.0 * lines + 1.2), layout="constrained")
+    axes = made.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat
+    for ax, name in zip(axes, names, strict=False):
+        ax.axhline(0, color=LIGHT.faint, zorder=0)
+        ax.axvline(0, color=LIGHT.faint, zorder=0)
+        for row in cells:
+            if _where(row) != name:
+                continue
+            k = censors.index(_censor(row))
+            low, high = (float(end) for end in row["95 % interval"].split(" to "))
+            up = row["accuracy up"]
+            ax.errorbar(
+                row["probe less"],
+                up,
+                yerr=[[up - low], [high - up]],
+                color=LIGHT.many[k % len(LIGHT.many)],
+                marker=MARKERS[k % len(MARKERS)],
+                mfc="none" if _is_placebo(row) else None,
+                markersize=5,
+                elinewidth=0.7,
+                linestyle="",
+                label=censors[k],
+            )
+        ax.set_title(name, fontsize="medium")
+    for ax in list(axes)[len(names) :]:
+        ax.set_axis_off()
+    made.supxlabel(
+        "how much less a probe finds of the person (hollow: placebo, shuffled people)",
+        fontsize="medium",
+    )
+    made.supylabel("accuracy of new people, up by", fontsize="medium")
+    found: dict[Any, Any] = {}
+    for ax in made.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    made.legend(list(found.values()), list(found), loc="outside upper center", ncols=3)
+    return made
+
+
+def _where(row: dict[str, Any]) -> str:
+    """Name a panel: the data set, and what is unusual about its trials or its encoder."""
+    words = [SHOWN.get(row["data"], row["data"]).split(" (")[0]]
+    words += [row["trials"]] * (row["trials"] != ALL)
+    words += [row["encoder"]] * (row["encoder"] != EEGNET)
+    return "\n".join(words)
+
+
+def _censor(row: dict[str, Any]) -> str:
+    return str(row["censor"]).removesuffix(" placebo")
+
+
+def _is_placebo(row: dict[str, Any]) -> bool:
+    return str(row["censor"]).endswith(" placebo")
+
+
+def _write(ax: Axes, place: float, height: float) -> None:
+    """Write a score above its point."""
+    words = f"{height:.2f}".lstrip("0")
+    ax.annotate(
+        words, (place, height), (0, 5), textcoords="offset points", ha="center", fontsize="small"
+    )
