@@ -77,11 +77,7 @@ def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
         fontsize="medium",
     )
     made.supylabel("balanced accuracy of new people", fontsize="medium")
-    found: dict[Any, Any] = {}
-    for ax in made.axes:
-        handles, labels = ax.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    made.legend(list(found.values()), list(found.keys()), loc="outside upper center", ncols=3)
+    _legend(made)
     return made
 
 
@@ -117,8 +113,7 @@ def more_people(rows: Sequence[dict[str, Any]]) -> Figure:
                 _write(ax, place, height)
     made.supxlabel("people trained on", fontsize="medium")
     made.supylabel("balanced accuracy of new people", fontsize="medium")
-    handles, labels = axes[0].get_legend_handles_labels()
-    made.legend(handles, labels, loc="outside upper center", ncols=3)
+    _legend(made)
     return made
 
 
@@ -160,11 +155,7 @@ def censored(rows: Sequence[dict[str, Any]]) -> Figure:
         fontsize="medium",
     )
     made.supylabel("accuracy of new people, up by", fontsize="medium")
-    found: dict[Any, Any] = {}
-    for ax in made.axes:
-        handles, labels = ax.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    made.legend(list(found.values()), list(found), loc="outside upper center", ncols=3)
+    _legend(made)
     return made
 
 
@@ -190,3 +181,12 @@ def _write(ax: Axes, place: float, height: float) -> None:
     ax.annotate(
         words, (place, height), (0, 5), textcoords="offset points", ha="center", fontsize="small"
     )
+
+
+def _legend(made: Figure) -> None:
+    """Name what is drawn, each thing once, whichever panel it is in."""
+    found: dict[Any, Any] = {}
+    for ax in made.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    made.legend(list(found.values()), list(found), loc="outside upper center", ncols=3)
