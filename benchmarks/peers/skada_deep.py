@@ -132,7 +132,8 @@ def fit(known: Known, new: list[Array] | None, *, method: str, reg: float) -> Mo
         targets = new
     classes = known.data.labels
     codes = np.searchsorted(classes, train.y)
-    weights = torch.as_tensor(class_weights(codes, len(classes)), dtype=torch.float32)
+    shares = class_weights(codes, len(classes), train.subject)
+    weights = torch.as_tensor(shares, dtype=torch.float32)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(known.seed)
         shape = known.data.n_channels, known.data.n_times

@@ -72,7 +72,10 @@ def fit(
         seed=seed,
     )
     labels = torch.from_numpy(problem.codes.astype(np.int64))
-    weights = torch.from_numpy(class_weights(problem.codes[fold.train], len(problem.classes)))
+    shares = class_weights(
+        problem.codes[fold.train], len(problem.classes), fold.subject[fold.train]
+    )
+    weights = torch.from_numpy(shares)
     objective = make(len(fold.subjects("train")))
     run = _SubjectRun(objective, network, feed, fold, batches, labels, weights, options, None)
     with torch.random.fork_rng(devices=[]), EpochProgress(False, options.max_epochs) as shown:

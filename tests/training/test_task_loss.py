@@ -72,6 +72,30 @@ def test_a_class_without_trials_has_no_weight():
     assert float(ours(logits[:2], [0, 3], weights)) == pytest.approx(alone)
 
 
+@given(st.lists(st.tuples(*3 * [st.integers(0, 4)]), min_size=1, max_size=5))
+def test_weights_are_of_the_score_that_a_run_tells(trials):
+    """The loss of probabilities, weighted so, is the mean over people of their classes' means.
+
+    Where a class's trials all have the same loss: then it does not matter whose they are.
+    """
+    trials = [counts for counts in trials if sum(counts)] or [(1, 2, 0)]
+    y = np.concatenate([np.repeat(np.arange(3), counts) for counts in trials])
+    who = np.repeat(np.arange(len(trials)), [sum(counts) for counts in trials])
+    losses = np.array([0.3, 2.0, 5.0])
+    weights = class_weights(y, 3, who)
+    people = [losses[np.array(counts) > 0].mean() for counts in trials]
+    found = (weights[y] * losses[y]).sum() / weights[y].sum()
+    assert found == pytest.approx(np.mean(people), rel=1e-12)
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=5), st.integers(1, 4))
+def test_where_everybody_has_all_classes_trials_alone_count(counts, people):
+    y = np.tile(np.repeat(np.arange(len(counts)), counts), people)
+    who = np.repeat(np.arange(people), sum(counts)).astype(str)
+    found = class_weights(y, len(counts), who)
+    np.testing.assert_allclose(found, class_weights(y, len(counts)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
 def test_the_scale_does_not_depend_on_weights_or_batch_size(factor):
     logits, y = example(1)

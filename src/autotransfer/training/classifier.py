@@ -44,8 +44,10 @@ class CensoredClassifier(SignalModel):
 
         class-weighted cross entropy + strength * dependence between latent z = f(x) and subject
 
-    `validation` subjects, apart from those trained on, give a score to choose settings by; with a
-    `patience` they also decide when to stop and which epoch's weights to keep.
+    Classes weigh as they do in the score, the mean over people of the balanced accuracy over the
+    classes that a person has. `validation` subjects, apart from those trained on, give a score to
+    choose settings by; with a `patience` they also decide when to stop and which epoch's weights to
+    keep.
 
     Parameters
     ----------

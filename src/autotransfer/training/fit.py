@@ -121,7 +121,7 @@ def fit_fold(
         training_hash=options.hash(problem.fingerprint, fold.validation, seed),
         verbose=bool(options.verbose),
     )
-    weights = class_weights(codes[fold.train], len(classes))
+    weights = class_weights(codes[fold.train], len(classes), fold.subject[fold.train])
     progress = train(network, feed, fold, batches, codes, weights, loop, penalty, log)
     return network, normaliser, progress
 

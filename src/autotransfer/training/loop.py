@@ -11,6 +11,7 @@ import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +37,15 @@ from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
 
 
-def class_weights(codes: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[np.float64]:
-    """Weight classes by the inverse of their number of trials.
+def class_weights(
+    codes: npt.NDArray[np.intp], n_classes: int, subject: npt.NDArray[Any] | None = None
+) -> npt.NDArray[np.float64]:
+    """Weight classes by the inverse of their number of trials, and by how many people have them.
 
-    ``w_k = (1 / n_k) / sum_j (1 / n_j)``
+    ``w_k = (a_k / n_k) / sum_j (a_j / n_j)``, where ``a_k`` is the mean over people of one over the
+    number of a person's classes, or of 0 for a person without class k. It is the share that class
+    k has in the score, the mean over people of the balanced accuracy over the classes that a
+    person has. Where everybody has all classes the ``a_k`` are equal, and trials alone count.
 
     A class without trials has weight 0: nothing can be learned about it, and 1 / 0 would spoil
     the others.
@@ -50,6 +56,8 @@ def class_weights(codes: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[np
         Class numbers of the training subjects' trials only.
     n_classes : int
         Number of classes.
+    subject : array of shape (n_trials,), optional
+        Whose these trials are. Without it, trials alone count.
 
     Returns
     -------
@@ -58,11 +66,23 @@ def class_weights(codes: npt.NDArray[np.intp], n_classes: int) -> npt.NDArray[np
 
     Examples
     --------
-    >>> class_weights(np.repeat([0, 1, 2], [30, 10, 60]), 3).round(3).tolist()
+    >>> codes = np.repeat([0, 1, 2], [30, 10, 60])
+    >>> class_weights(codes, 3).round(3).tolist()
     [0.222, 0.667, 0.111]
+
+    The second of two people has class 2 alone, which so is two thirds of the score:
+
+    >>> class_weights(codes, 3, np.repeat(["a", "b"], [70, 30])).round(3).tolist()
+    [0.167, 0.5, 0.333]
     """
     counts = np.bincount(codes, minlength=n_classes).astype(float)
-    inverse = np.divide(1.0, counts, out=np.zeros(n_classes), where=counts > 0)
+    shares = np.ones(n_classes)
+    if subject is not None:
+        people, whose = np.unique(subject, return_inverse=True)
+        has = np.zeros((len(people), n_classes), bool)
+        has[whose, codes] = True
+        shares = (has / has.sum(1, keepdims=True)).mean(0)
+    inverse = np.divide(shares, counts, out=np.zeros(n_classes), where=counts > 0)
     weights: npt.NDArray[np.float64] = inverse / inverse.sum()
     return weights
 
