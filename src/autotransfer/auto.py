@@ -64,8 +64,8 @@ class AutoTransfer(SignalEstimator):
 
     With ``procedure="auto"`` the default recipe (normalisation, filters, batches, learning rate,
     steps) is trained first, on groups of people of which each is held out once: from then on there
-    is a model and a score. Then one thing after the other of the recipe is changed, the paper's
-    censors are added to the best recipe, the best is trained with further seeds, and at the end one
+    is a model and a score. Then one thing after the other of the recipe is changed, the censors of
+    `space` are added to the best recipe, the best is trained with further seeds, and at the end one
     network, or the mean of several, is trained on everybody. A recipe replaces another where people
     gain, a censor is added only where they gain credibly. A budget decides how far this goes.
 
@@ -108,7 +108,8 @@ class AutoTransfer(SignalEstimator):
         Whose options (encoder, normalise, sfreq, learning rate, max_epochs, ...) all trials share.
         Its `log` gets the trials of the run when it ends (`autotransfer.search.write_tensorboard`).
     space : Space, optional
-        Censors to search; by default the paper's Table II, with weaker MMDs.
+        Censors to search. By default none in the hands-off procedure, whose runs on nine data sets
+        chose none; in the paper's its Table II, with weaker MMDs, which is ``Space()``.
     strategy : {"grid", "tpe"}
         Of the paper's procedure, as are `n_settings`, `prune`, `keep`, `n_seeds`, `search_folds`.
         Walk through the space, or let Optuna's TPE sampler propose settings in batches.

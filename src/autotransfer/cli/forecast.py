@@ -22,7 +22,7 @@ def print_forecasts(forecasts: Sequence[Forecast], as_json: bool = False) -> Non
     recipes = forecasts[0].recipes if forecasts else None
     if recipes:
         rows = [{"of the recipe": name, "tried": _values(v)} for name, v in recipes.items()]
-        print_table(rows, "What a run tries beside censors; the first is where it begins")
+        print_table(rows, "What a run tries; the first is where it begins")
 
 
 def _values(values: Sequence[dict[str, Any]]) -> str:

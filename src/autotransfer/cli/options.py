@@ -307,12 +307,12 @@ def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any] | N
 def make_space(
     measure: Sequence[str] | None, mode: Sequence[str] | None, strengths: Sequence[str] | None
 ) -> Space | None:
-    """Make the search space from names; None, the paper's, if nothing was said of it.
+    """Make the search space from names; None, that of the procedure, if nothing was said of it.
 
     Parameters
     ----------
     measure, mode : sequence of str
-        Names; commas may separate them too.
+        Names; commas may separate them too. ``all`` is all measures.
     strengths : sequence of str
         ``measure=1,3,10``.
     """
@@ -321,7 +321,7 @@ def make_space(
     from autotransfer.search import Space
 
     options: dict[str, Any] = {}
-    if measure:
+    if measure and _split(measure) != ["all"]:
         options["measures"] = _split(measure)
     if mode:
         options["modes"] = _split(mode)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _OUT = "Folder of the run; autotransfer-runs/<hash of data and options> if not given."
 _BUDGET = "Time for all of it: 20m, 1h, 1h30m, 2d; everything is tried without."
 _PROCEDURE = (
-    "What a run does: auto (recipe, censor, seeds, in the time there is) or paper (the censors of "
-    "the paper at one recipe)."
+    "What a run does: auto (recipes, censors if asked for, seeds, in the time there is) or paper "
+    "(the censors of the paper at one recipe)."
 )
 _SIGNAL = "Kind of signal: eeg or emg; channel names tell it by default."
 _NEW_PERSON = (
@@ -31,9 +31,13 @@ _NEW_PERSON = (
 )
 _N_LABELS = "Labelled trials of each class of a new person, at level labels."
 _MEASURE = (
-    "A measure to try: adversary, mige, mmd, pairmmd, began. May be repeated; all by default."
+    "A measure of censors to try: adversary, mige, mmd, pairmmd, began, or all of them. May be "
+    "repeated. By default auto tries none, because none was worth it on nine data sets; paper all."
 )
-_MODE = "A mode to try: marginal, conditional, complementary. May be repeated; all by default."
+_MODE = (
+    "A mode of censors to try: marginal, conditional, complementary. May be repeated; with a "
+    "measure, all by default."
+)
 _STRENGTHS = "Strengths to try for a measure, such as mmd=1,3,10. May be repeated."
 _STRATEGY = "How to walk through the space: grid or tpe."
 _N_SETTINGS = "Number of settings to try; the whole grid by default, or 60 with tpe."

@@ -316,10 +316,11 @@ def _how(record: Record) -> Iterator[str]:
     if rule.levels is None:
         words += f"The choice was made by the {results['rule']['is']}."
     else:
-        words += (
-            "A recipe replaces another if people gain in the mean, a censor is added only where "
-            f"they gain with a credibility of {percent(rule.levels[1], 0)}."
-        )
+        words += "A recipe replaces another if people gain in the mean"
+        if record.definition["space"]["measures"]:
+            words += ", a censor is added only where they gain with a credibility of "
+            words += percent(rule.levels[1], 0)
+        words += "."
     # Runs of before this was written down asked for another level than today's.
     level = results.get("mixed_level")
     words += (
@@ -380,8 +381,9 @@ def not_tried_yet(record: Record) -> list[str]:
         )
     ]
     waiting = [f"other recipes ({join_some(untouched)})"] if untouched else []
-    if not record.counts["censor"]:
-        waiting.append(f"censors ({join_some(list(record.definition['space']['measures']))})")
+    censors = list(record.definition["space"]["measures"])
+    if censors and not record.counts["censor"]:
+        waiting.append(f"censors ({join_some(censors)})")
     if not record.counts["confirm"]:
         waiting.append("further seeds, and their mean")
     return waiting

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from autotransfer.report.record import Record
-from autotransfer.search.settings.space import Space
+from autotransfer.search.settings.space import default_space
 from autotransfer.training import CensoredClassifier
 
 # Options of a classifier that change no result of a run, or that the run has in its own words.
@@ -67,7 +67,8 @@ def python(record: Record) -> str:
     classifier = _classifier(record)
     if classifier:
         arguments["classifier"] = f"at.CensoredClassifier({classifier})"
-    if definition["space"] != Space().to_json():
+    usual = default_space("auto" if record.auto else "paper")
+    if definition["space"] != usual.to_json():
         arguments["space"] = _space(definition["space"])
     for name, default in (
         ("strategy", "grid"),

@@ -181,8 +181,12 @@ def _auto_search(record: Record) -> str:
     values = [
         f"{name} ({count(len(values), 'value')})" for name, values in definition["recipes"].items()
     ]
-    words = f"recipes: {join_some(values, 20) or 'none'}; then censors: "
-    words += f"{', '.join(space['measures'])} in mode {', '.join(space['modes'])}; then seeds"
+    words = f"recipes: {join_some(values, 20) or 'none'}; then "
+    if space["measures"]:
+        words += (
+            f"censors: {', '.join(space['measures'])} in mode {', '.join(space['modes'])}; then "
+        )
+    words += "seeds"
     if definition["budget"] is not None:
         words += f"; budget {hours(definition['budget'])}"
     return words

@@ -25,7 +25,7 @@ from autotransfer.search.settings import selection
 from autotransfer.search.settings.recipe import RecipeSpace
 from autotransfer.search.settings.recipe_space import recipe_space
 from autotransfer.search.settings.setting import Setting
-from autotransfer.search.settings.space import Space
+from autotransfer.search.settings.space import Space, default_space
 from autotransfer.search.settings.trial import PROTOCOL, digest
 from autotransfer.search.shared import Shared
 from autotransfer.text import duration
@@ -266,7 +266,9 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
             f"search_folds={n_folds} or fewer."
         )
     options = _classifier(estimator).options.at_rate(problem.info.sfreq)
-    space = estimator.space or Space()
+    space = estimator.space or default_space(estimator.procedure)
+    if estimator.procedure == "paper" and not space.measures:
+        raise SettingError("The paper's procedure needs a measure to search: the space has none.")
     recipes = None
     if estimator.procedure == "auto":
         recipes = estimator.recipes or recipe_space(

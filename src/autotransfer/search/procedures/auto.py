@@ -1,9 +1,9 @@
 """The hands-off procedure: first a good network, then what can be added to it, at any time a model.
 
-Stages, all on record: the default recipe on groups of people (the first answer), other recipes, the
-paper's censors at the best recipe, further seeds, and the answer: one network or the mean of a few,
-trained on everybody. A stage ends when all of it is tried or when the time that is left is needed
-for what must follow.
+Stages, all on record: the default recipe on groups of people (the first answer), other recipes, at
+the best recipe the censors that were asked for, further seeds, and the answer: one network or the
+mean of a few, trained on everybody. A stage ends when all of it is tried or when the time that is
+left is needed for what must follow.
 """
 
 from __future__ import annotations
@@ -373,7 +373,7 @@ class AutoProcedure:
             self._race("recipe", rivals, plan, keep=1, what=dimension.name, at_least_one=beside)
 
     def _try_censors(self, plan: AutoPlan) -> None:
-        """Add the paper's censors to the best recipe, each measure in each mode."""
+        """Add the censors of the space to the best recipe, each measure in each mode."""
         best = self._incumbent(plan)
         settings = self.options.space.spread(self.options.least, self.options.seed)
         rivals = []

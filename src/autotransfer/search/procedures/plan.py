@@ -79,7 +79,7 @@ def most_trainings(plan: AutoPlan, options: RunOptions) -> int:
     rest = plan.n_folds - plan.half
     rivals = [len(dimension.values) - 1 for dimension in options.recipes.dimensions]
     recipes = sum(n * plan.half + rest for n in rivals if n)
-    censors = (options.least + 1) * plan.half + FINALISTS * rest
+    censors = (options.least + 1) * plan.half + FINALISTS * rest if options.least else 0
     seeds = (MOST_MEMBERS - 1 + FINALISTS - 1) * plan.n_folds  # a rival has one more
     on_everybody = 2 + MOST_MEMBERS  # the best so far twice, then the answer
     return plan.n_folds + recipes + censors + seeds + on_everybody
