@@ -108,8 +108,9 @@ class AutoTransfer(SignalEstimator):
         Whose options (encoder, normalise, sfreq, learning rate, max_epochs, ...) all trials share.
         Its `log` gets the trials of the run when it ends (`autotransfer.search.write_tensorboard`).
     space : Space, optional
-        Censors to search. By default none in the hands-off procedure, whose runs on nine data sets
-        chose none; in the paper's its Table II, with weaker MMDs, which is ``Space()``.
+        Censors to search. By default none in the hands-off procedure, because none was worth its
+        time (docs/evidence.md); in the paper's its Table II, with weaker MMDs, which is
+        ``Space()``.
     strategy : {"grid", "tpe"}
         Of the paper's procedure, as are `n_settings`, `prune`, `keep`, `n_seeds`, `search_folds`.
         Walk through the space, or let Optuna's TPE sampler propose settings in batches.

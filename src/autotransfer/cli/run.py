@@ -32,7 +32,7 @@ _NEW_PERSON = (
 _N_LABELS = "Labelled trials of each class of a new person, at level labels."
 _MEASURE = (
     "A measure of censors to try: adversary, mige, mmd, pairmmd, began, or all of them. May be "
-    "repeated. By default auto tries none, because none was worth it on nine data sets; paper all."
+    "repeated. By default auto tries none, because none was worth its time; paper tries all."
 )
 _MODE = (
     "A mode of censors to try: marginal, conditional, complementary. May be repeated; with a "
