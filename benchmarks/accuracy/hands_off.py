@@ -289,7 +289,8 @@ def main() -> None:
             share = row["seconds"] / parse_budget(case[1])
             goals.append(report.Goal(f"{row['case']}: wall time / budget", share, OVERRUN, False))
     more = {name: {row["case"]: row.get(name, {}) for row in rows} for name in BY_PERSON}
-    more["mixed"] = [{"case": row["case"]} | row["mixed"] for row in rows if row.get("mixed")]
+    # Of all that is kept: earlier runs, under names of their own, had a part in what was chosen.
+    more["mixed"] = [{"case": k} | row["mixed"] for k, row in done.items() if row.get("mixed")]
     # Runs of before there were levels, or before this was written down.
     missing = dict.fromkeys(("one training", "nothing", *LEVELS))
     table = [
