@@ -174,6 +174,8 @@ def test_training_that_ended_too_early_is_told_first(run):
     said = words(write_report(run, assets=False).read_text())
     assert "Training ended too early: in 5 of 5 trainings" in said
     assert "recipes with more steps" in said
+    change(run, longer_tried=True)  # and people gained nothing by it
+    assert "Training ended too early" not in words(write_report(run, assets=False).read_text())
 
 
 def test_a_recipe_in_plain_words():

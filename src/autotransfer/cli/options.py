@@ -315,6 +315,11 @@ def make_space(
         Names; commas may separate them too. ``all`` is all measures.
     strengths : sequence of str
         ``measure=1,3,10``.
+
+    Examples
+    --------
+    >>> make_space(["all"], ["marginal"], []).measures
+    ('adversary', 'mige', 'mmd', 'pairmmd', 'began')
     """
     if not (measure or mode or strengths):
         return None

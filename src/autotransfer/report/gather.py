@@ -73,6 +73,7 @@ _RESULTS = {
 _AUTO_RESULTS = _RESULTS | {
     "nested_error": (slice(0, 1), None, ...),
     "mixed_level": (slice(0, 1), ...),
+    "longer_tried": (bool, ...),
     "first": {"setting": SETTING},
     "members": [{"setting": SETTING, "seed": int}, ...],
     "together_subjects": {str: slice(0, 1)},

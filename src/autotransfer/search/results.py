@@ -297,9 +297,12 @@ def first_name(instead: Mapping[str, Any] | None) -> str:
 
 
 def cut_short(results: dict[str, Any]) -> str:
-    """Say that trainings ended too early, if most of them did; "" otherwise."""
+    """Say that trainings ended too early, if most of them did; "" otherwise.
+
+    Also where a run has tried longer ones, and people gained nothing by them.
+    """
     falling, trainings = results["still_falling"], results["trainings"]
-    if not trainings or 2 * falling <= trainings:
+    if not trainings or 2 * falling <= trainings or results.get("longer_tried"):
         return ""
     more = "recipes with more steps" if "members" in results else "more max_epochs"
     return (

@@ -83,7 +83,25 @@ def test_a_run_has_all_stages_and_a_model(whole):
     assert results["complete"]
     assert results["not_tried"] == []
     assert len(results["nested_subjects"]) == 6
+    chosen = dict(run.choice_.setting.recipe.options)
+    # Both lengths were tried on all groups.
+    assert results["longer_tried"] == (chosen["n_steps"] == 8)
     assert run.predict(DATA).shape == DATA.y.shape
+
+
+def test_censors_are_tried_only_where_somebody_names_them(tmp_path):
+    folder = tmp_path / "run"
+    run = auto(folder, recipes=FIRST, space=None).fit(DATA)
+    assert {entry.trial.setting.measure for entry in entries(folder)["first"]} == {None}
+    assert not entries(folder).get("censor")
+    results = json.loads((folder / "results.json").read_text())
+    assert results["complete"]
+    assert results["not_tried"] == []
+    said = write_report(run.run_, assets=False).read_text()
+    assert "No censor was credibly better" not in said
+    assert "mmd" not in said
+    with pytest.raises(SettingError, match="needs a measure to search"):
+        at.AutoTransfer(procedure="paper", space=Space(()), out=tmp_path / "none").fit(DATA)
 
 
 def test_the_same_call_again_changes_nothing(whole):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,19 @@ def _whole(outcome: Outcome) -> dict[Setting, list[TrialScores]]:
     return {s: own for s, own in trials.items() if len({t.fold for t in own}) == n}
 
 
+def _longer_tried(chosen: Setting, tried: Iterable[TrialScores]) -> bool:
+    """Whether trainings with more steps than the chosen ones were among what was tried."""
+
+    def steps(setting: Setting) -> float:
+        return float(dict(setting.recipe.options).get("n_steps") or 0)
+
+    return any(
+        steps(one.setting) > steps(chosen) and one.setting.recipe.encoder == chosen.recipe.encoder
+        for one in tried
+        if not one.error
+    )
+
+
 def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[str, Any]:
     """Sum up a run as far as it is, as JSON."""
     answer, n_folds = outcome.answer, outcome.plan.n_folds
@@ -122,5 +136,6 @@ def summary(outcome: Outcome, entries: list[Entry], problem: Problem) -> dict[st
         "levels": _levels(outcome.levels, outcome.n_labels),
         "not_tried": list(outcome.missed),
         "instead": dict(outcome.plan.instead),
+        "longer_tried": _longer_tried(answer.setting, outcome.tried),
         **run_summary(outcome.rule, answer.setting, entries, own, problem.groups(n_folds)),
     }
