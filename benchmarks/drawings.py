@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,7 +29,15 @@ from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.accuracy.strength_tables import ESTIMATORS
 from benchmarks.common import report
 from benchmarks.common.recordings import RECORDINGS
-from benchmarks.nine_sets.pictures import SHOWN, WIDE, censored, minutes, more_people
+from benchmarks.nine_sets.pictures import (
+    SHOWN,
+    WIDE,
+    censored,
+    minutes,
+    more_people,
+    panels,
+    write_score,
+)
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -223,11 +230,8 @@ def levels(rows: Sequence[dict[str, Any]]) -> Figure:
         if row["tested"] == LATER and row["method"] in ("", CHOSEN)
     }
     names = list(dict.fromkeys(row["data"] for row in rows))
-    columns = min(3, len(names))
-    lines = math.ceil(len(names) / columns)
-    made = Figure((WIDE, 1.9 * lines + 0.7), layout="constrained")
-    axes = made.subplots(lines, columns, squeeze=False, sharex=True).flat
-    for ax, name in zip(axes, names, strict=False):
+    made, axes = panels(len(names), columns=3, each=1.9, more=0.7, sharex=True)
+    for ax, name in zip(axes, names, strict=True):
         mine = {word: found.get((name, *case)) for word, case in shown.items()}
         for figure, color, marker in (
             ("mean", LIGHT.chosen, "o"),
@@ -237,16 +241,12 @@ def levels(rows: Sequence[dict[str, Any]]) -> Figure:
             ax.plot(list(mine), heights, color=color, marker=marker, label=f"{figure} of people")
             for place, height in enumerate(heights):
                 if figure == "mean" and np.isfinite(height):
-                    words = f"{height:.2f}".lstrip("0")
-                    where = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
-                    ax.annotate(words, (place, height), (0, 5), **where)
+                    write_score(ax, place, height)
         ax.set_title(SHOWN.get(name, name))
         ax.margins(0.12, 0.2)
         low, high = ax.get_ylim()
         more = max(0.0, 0.4 - (high - low)) / 2  # a panel of small changes looks like one
         ax.set_ylim(low - more, high + more)
-    for ax in list(axes)[len(names) :]:
-        ax.set_axis_off()
     made.supylabel("balanced accuracy of new people", fontsize="medium")
     handles, labels = made.axes[0].get_legend_handles_labels()
     made.legend(handles, labels, loc="outside upper center", ncols=2)

@@ -30,7 +30,6 @@ from autotransfer.search.procedures.held_out import mean_probabilities
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.recipe import Dimension, RecipeSpace
 from autotransfer.search.settings.selection import lookup_rule
-from autotransfer.search.settings.space import Space
 from autotransfer.search.settings.trial import Trial
 from autotransfer.search.status import OF_TRIALS, open_run
 from autotransfer.search.tasks import scores
@@ -263,7 +262,6 @@ def main() -> None:
         args.out = temporary_folder()
         more = {
             "recipes": RecipeSpace([Dimension("steps", ({"n_steps": 2}, {"n_steps": 3}), 0.1)]),
-            "space": Space(["mmd"], ["marginal"], {"mmd": [1]}),
             "engine": pool.executor(0),
         }
     done: dict[str, dict[str, Any]] = {}

@@ -44,11 +44,8 @@ def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
             if row["CPU min"] and not row["method"].startswith(ONE_COMMAND)
         )
     )
-    columns = min(3, len(names))
-    lines = math.ceil(len(names) / columns)
-    made = Figure((WIDE, 2.1 * lines + 0.9), layout="constrained")
-    axes = made.subplots(lines, columns, squeeze=False)
-    for ax, name in zip(axes.flat, names, strict=False):
+    made, axes = panels(len(names), columns=3, each=2.1, more=0.9)
+    for ax, name in zip(axes, names, strict=True):
         mine = [row for row in rows if row["data"] == name and row["CPU min"]]
         runs = [row for row in mine if row["method"].startswith(ONE_COMMAND)]
         ax.plot(
@@ -62,16 +59,17 @@ def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
             for row in mine:
                 if row["method"] == method:
                     uses = "" if row["of the new person"] == NOTHING else " *"
-                    style = {"color": LIGHT.many[k % len(LIGHT.many)], "linestyle": ""}
-                    marker = MARKERS[k % len(MARKERS)]
                     ax.plot(
-                        row["CPU min"], row["mean"], marker=marker, label=method + uses, **style
+                        row["CPU min"],
+                        row["mean"],
+                        color=LIGHT.many[k % len(LIGHT.many)],
+                        marker=MARKERS[k % len(MARKERS)],
+                        linestyle="",
+                        label=method + uses,
                     )
         ax.set(xscale="log", title=SHOWN.get(name, name))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.margins(0.12, 0.2)
-    for ax in axes.flat[len(names) :]:
-        ax.set_axis_off()
     made.supxlabel(
         "minutes of one core, all groups of people (* with unlabelled trials of the new person)",
         fontsize="medium",
@@ -110,7 +108,7 @@ def more_people(rows: Sequence[dict[str, Any]]) -> Figure:
             ax.minorticks_off()
             ax.margins(0.08, 0.15)
             for place, height in zip(people, heights, strict=True):
-                _write(ax, place, height)
+                write_score(ax, place, height)
     made.supxlabel("people trained on", fontsize="medium")
     made.supylabel("balanced accuracy of new people", fontsize="medium")
     _legend(made)
@@ -122,11 +120,8 @@ def censored(rows: Sequence[dict[str, Any]]) -> Figure:
     cells = [row for row in rows if not row["censor"].startswith(UNCENSORED)]
     names = list(dict.fromkeys(_where(row) for row in cells))
     censors = list(dict.fromkeys(_censor(row) for row in cells))
-    columns = min(4, len(names))
-    lines = math.ceil(len(names) / columns)
-    made = Figure((WIDE, 2.0 * lines + 1.2), layout="constrained")
-    axes = made.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat
-    for ax, name in zip(axes, names, strict=False):
+    made, axes = panels(len(names), columns=4, each=2.0, more=1.2, sharex=True, sharey=True)
+    for ax, name in zip(axes, names, strict=True):
         ax.axhline(0, color=LIGHT.faint, zorder=0)
         ax.axvline(0, color=LIGHT.faint, zorder=0)
         for row in cells:
@@ -148,8 +143,6 @@ def censored(rows: Sequence[dict[str, Any]]) -> Figure:
                 label=censors[k],
             )
         ax.set_title(name, fontsize="medium")
-    for ax in list(axes)[len(names) :]:
-        ax.set_axis_off()
     made.supxlabel(
         "how much less a probe finds of the person (hollow: placebo, shuffled people)",
         fontsize="medium",
@@ -175,7 +168,28 @@ def _is_placebo(row: dict[str, Any]) -> bool:
     return str(row["censor"]).endswith(" placebo")
 
 
-def _write(ax: Axes, place: float, height: float) -> None:
+def panels(
+    n: int,
+    columns: int,
+    each: float,
+    more: float,
+    sharex: bool = False,
+    sharey: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure of n panels as wide as a page, at most so many in a line.
+
+    A line of them is `each` inches high, and what stands around them `more`.
+    """
+    columns = min(columns, n)
+    lines = math.ceil(n / columns)
+    made = Figure((WIDE, each * lines + more), layout="constrained")
+    axes = made.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flat
+    for ax in axes[n:]:
+        ax.set_axis_off()
+    return made, list(axes[:n])
+
+
+def write_score(ax: Axes, place: float, height: float) -> None:
     """Write a score above its point."""
     words = f"{height:.2f}".lstrip("0")
     ax.annotate(

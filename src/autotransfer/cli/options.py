@@ -326,8 +326,9 @@ def make_space(
     from autotransfer.search import Space
 
     options: dict[str, Any] = {}
-    if measure and _split(measure) != ["all"]:
-        options["measures"] = _split(measure)
+    names = _split(measure or [])
+    if names and names != ["all"]:
+        options["measures"] = names
     if mode:
         options["modes"] = _split(mode)
     if strengths:

@@ -181,12 +181,11 @@ def _auto_search(record: Record) -> str:
     values = [
         f"{name} ({count(len(values), 'value')})" for name, values in definition["recipes"].items()
     ]
-    words = f"recipes: {join_some(values, 20) or 'none'}; then "
+    stages = [f"recipes: {join_some(values, 20) or 'none'}"]
     if space["measures"]:
-        words += (
-            f"censors: {', '.join(space['measures'])} in mode {', '.join(space['modes'])}; then "
-        )
-    words += "seeds"
+        measures, modes = ", ".join(space["measures"]), ", ".join(space["modes"])
+        stages.append(f"censors: {measures} in mode {modes}")
+    words = "; then ".join([*stages, "seeds"])
     if definition["budget"] is not None:
         words += f"; budget {hours(definition['budget'])}"
     return words

@@ -299,7 +299,7 @@ def first_name(instead: Mapping[str, Any] | None) -> str:
 def cut_short(results: dict[str, Any]) -> str:
     """Say that trainings ended too early, if most of them did; "" otherwise.
 
-    Also where a run has tried longer ones, and people gained nothing by them.
+    A run that has tried longer ones, by which people gained nothing, does not ask for them either.
     """
     falling, trainings = results["still_falling"], results["trainings"]
     if not trainings or 2 * falling <= trainings or results.get("longer_tried"):

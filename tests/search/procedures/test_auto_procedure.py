@@ -92,8 +92,10 @@ def test_a_run_has_all_stages_and_a_model(whole):
 def test_censors_are_tried_only_where_somebody_names_them(tmp_path):
     folder = tmp_path / "run"
     run = auto(folder, recipes=FIRST, space=None).fit(DATA)
-    assert {entry.trial.setting.measure for entry in entries(folder)["first"]} == {None}
-    assert not entries(folder).get("censor")
+    stages = entries(folder)
+    assert not stages.get("censor")
+    trials = [*stages["first"], *stages["confirm"], *stages["refit"]]
+    assert {entry.trial.setting.measure for entry in trials} == {None}
     results = json.loads((folder / "results.json").read_text())
     assert results["complete"]
     assert results["not_tried"] == []
