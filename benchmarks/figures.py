@@ -214,8 +214,8 @@ TABLES = {
     ),
     "encoders": (
         "EEGNet with the recipe that a run begins with, the covariance encoder, and the mean of "
-        "both, on people never seen (balanced accuracy; one seed). Differences are from EEGNet, "
-        "person by person.",
+        "both, and EEGNet with the paper's schedule of the learning rate (sqrt), on people never "
+        "seen (balanced accuracy; one seed). Differences are from EEGNet, person by person.",
         None,
     ),
     "joined": (
@@ -338,7 +338,7 @@ PAGES = {
     "docs/protocol.md": EVIDENCE,
     "docs/level_tables.md": ADAPTING,
     "docs/augmenting.md": AUGMENTING,
-    "docs/hands_off.md": HANDS_OFF,
+    "docs/run_tables.md": HANDS_OFF,
     "docs/training.md": TRAINING,
     "docs/nine_sets.md": NINE_SETS,
 }

@@ -194,6 +194,7 @@ SETTINGS = [
     row("mode unknown", e.SettingError, "mode 'conditionall'; 'conditional'; marginal", fit, measure="mmd", mode="conditionall"),
     row("mode unknown without measure", e.SettingError, "mode 'all'; marginal", fit, mode="all"),
     row("augmentation unknown", e.SettingError, "augmentation 'rign'; 'ring'; mask, ring", fit, augment="rign"),
+    row("schedule unknown", e.SettingError, "schedule 'cos'; 'cosine'; sqrt, cosine", fit, schedule="cos"),
     row("augmentation twice", e.SettingError, "'mix+mix'; twice; once", fit, augment="mix+mix"),
     row("measure option unknown", e.SettingError, "'mmd'; sigma; length_scale", fit, measure="mmd", measure_options={"sigma": 1}),
     row("measure option value", e.SettingError, "gamma; -1", fit, measure="mige", measure_options={"gamma": -1}),

@@ -1,12 +1,13 @@
-"""EEGNet, covariances in tangent space, and the mean of both, on nine data sets.
+"""EEGNet, covariances in tangent space, the mean of both, and schedules, on nine data sets.
 
 The network that a run begins with, and the other encoders that it tries (`recipe_space`), trained
 without a group of people who are then predicted; beside each of them alone the mean of its
-probabilities and EEGNet's. People are held out as in ``accuracy/levels.py``. One seed by default;
-differences from EEGNet are paired over people. How credible should it be that people gain before
-the best other encoder joins EEGNet in a mean? A second table has the score of people by what the
-others would have chosen (``search/settings/comparison.out_of_bag``), as a run is scored. Finished
-trainings are kept in --keep FILE: the same command goes on.
+probabilities and EEGNet's. And that network with the other schedules of the learning rate. People
+are held out as in ``accuracy/levels.py``. One seed by default; differences from EEGNet are paired
+over people. How credible should it be that people gain before the best other encoder joins EEGNet
+in a mean? A second table has the score of people by what the others would have chosen
+(``search/settings/comparison.out_of_bag``), as a run is scored. Finished trainings are kept in
+--keep FILE: the same command goes on.
 """
 
 from __future__ import annotations
@@ -57,12 +58,15 @@ def run(job: Job) -> dict[str, Any]:
     base = at.CensoredClassifier(validation=None, device="cpu", verbose=False)
     space = recipe_space(problem, base.options)
     recipes = {FIRST: space.default}
+    for recipe in space.neighbours(space.default, "schedule"):
+        recipes[f"{FIRST}, {dict(recipe.options)['schedule']}"] = recipe
+    others = {}
     for recipe in space.neighbours(space.default, ENCODER):
         bands = dict(recipe.options)["bands"]
-        recipes[recipe.encoder + (", bands" if bands else "")] = recipe
+        others[recipe.encoder + (", bands" if bands else "")] = recipe
     test = problem.X.take(fold.test)
     probabilities, seconds = {}, {}
-    for name, recipe in recipes.items():
+    for name, recipe in (recipes | others).items():
         options = recipe.applied({ENCODER: FIRST, "encoder_options": None})
         options |= {} if job.n_steps is None else {"n_steps": job.n_steps}
         clf = at.CensoredClassifier(
@@ -72,7 +76,7 @@ def run(job: Job) -> dict[str, Any]:
         clf.fit_fold(problem, fold, job.seed)
         seconds[name] = time.process_time() - start
         probabilities[name] = clf.probabilities(test)
-    for name in list(probabilities)[1:]:
+    for name in others:
         probabilities[f"{FIRST} and {name}"] = probabilities[FIRST] + probabilities[name]
     codes, subject = problem.codes[fold.test], problem.subject[fold.test]
     people = {str(who): subject == who for who in np.unique(subject)}

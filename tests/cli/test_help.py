@@ -21,7 +21,7 @@ from autotransfer.cli.errors import EXIT_CODES
 from autotransfer.data import NORMALISERS
 from autotransfer.leakage.probes import PROBES
 from autotransfer.search import ENGINES, RULES
-from autotransfer.training import AUGMENTATIONS
+from autotransfer.training import AUGMENTATIONS, SCHEDULES
 
 COMMANDS = [
     "inspect",
@@ -144,6 +144,8 @@ def test_options_have_the_names_and_defaults_of_python(command, python):
         ("run", "normalise", NORMALISERS),
         ("run", "augment", AUGMENTATIONS),
         ("fit", "augment", AUGMENTATIONS),
+        ("run", "schedule", SCHEDULES),
+        ("fit", "schedule", SCHEDULES),
         ("fit", "measure", MEASURES),
         ("fit", "mode", MODES),
         ("leakage", "probes", PROBES),

@@ -414,6 +414,11 @@ def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune, epoc
         ({"budget": "soon"}, BudgetError, "soon"),
         ({"engine": "locla"}, SettingError, "Did you mean 'local'"),
         ({"classifier": at.CensoredClassifier(normalise="z")}, SettingError, "z"),
+        (
+            {"classifier": at.CensoredClassifier(schedule="cosine"), "prune": True},
+            SettingError,
+            "prune goes on .*schedule=.cosine.",
+        ),
     ],
 )
 def test_wrong_options_are_named(options, error, words, tmp_path):

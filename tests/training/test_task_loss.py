@@ -1,4 +1,4 @@
-"""The task loss and the learning rate, judged by scikit-learn, torch and by hand."""
+"""The task loss, judged by scikit-learn, torch and by hand."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from sklearn.metrics import log_loss
 from sklearn.utils.class_weight import compute_class_weight
 from torch import nn
 
-from autotransfer import CensoredClassifier, make_subjects
 from autotransfer.training.loop import class_weights, task_loss
 
 
@@ -104,39 +103,3 @@ def test_the_scale_does_not_depend_on_weights_or_batch_size(factor):
     assert float(ours(logits, y, weights * factor)) == pytest.approx(expected)
     twice = ours(np.tile(logits, (2, 1)), np.tile(y, 2), weights)
     assert float(twice) == pytest.approx(expected)
-
-
-def test_learning_rates_of_a_fit():
-    data = make_subjects(n_subjects=2, n_trials=4, n_channels=2, n_times=16)
-    seen = []
-
-    class Spy(nn.Linear):
-        n_latent = 3
-
-        def forward(self, x):
-            return super().forward(x.flatten(1))
-
-    clf = CensoredClassifier(
-        encoder=Spy(32, 3),
-        max_epochs=100,
-        learning_rate=1e-3,
-        validation=None,
-        random_state=0,
-        device="cpu",
-        verbose=False,
-    )
-    step = torch.optim.AdamW.step
-
-    def spy(self, *args, **kwargs):
-        seen.append([group["lr"] for group in self.param_groups])
-        return step(self, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch.optim.AdamW, "step", spy)
-        clf.fit(data.X, data.y, subject=data.subject)
-    told = {entry["epoch"]: entry["learning_rate"] for entry in clf.history_}
-    by_hand = {1: 1e-3, 2: 7.071067811865e-4, 4: 5e-4, 100: 1e-4}
-    for epoch, rate in by_hand.items():
-        assert told[epoch] == pytest.approx(rate, rel=1e-12)
-        # One batch an epoch here, so step t is that of epoch t: what is told is what is used.
-        assert seen[epoch - 1] == [told[epoch]]

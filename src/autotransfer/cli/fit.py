@@ -50,6 +50,7 @@ def fit(
     encoder_options: opt.EncoderOptions = None,
     sfreq: opt.Sfreq = None,
     learning_rate: opt.LearningRate = 3e-3,
+    schedule: opt.Schedule = "sqrt",
     weight_decay: opt.WeightDecay = 0.01,
     max_epochs: opt.MaxEpochs = None,
     n_steps: opt.NSteps = None,

@@ -57,6 +57,9 @@ _AUGMENT = (
     "Change training trials: mask, ring (electrodes around an arm), shift, noise, mix; several as "
     "mask+shift."
 )
+_SCHEDULE = (
+    "How the learning rate falls: sqrt (with the root of the epoch) or cosine (to 0 at the end)."
+)
 _ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
 _SFREQ = "Sampling rate in Hz; that of the data by default. Recordings are resampled to it."
 _PATIENCE = (
@@ -94,6 +97,7 @@ MaxEpochs = Annotated[int | None, training_option(help="Most epochs; about 1000 
 NSteps = Annotated[int | None, training_option(help="Steps to train, rounded to whole epochs.")]
 Patience = Annotated[int, training_option(help=_PATIENCE)]
 LearningRate = Annotated[float, training_option(help="Learning rate of AdamW.")]
+Schedule = Annotated[str, training_option(help=_SCHEDULE)]
 WeightDecay = Annotated[float, training_option(help="Weight decay of AdamW.")]
 WarmupEpochs = Annotated[int, training_option(help="Number of first epochs without a penalty.")]
 SubjectsPerBatch = Annotated[int | None, training_option(help="Number of subjects in a batch.")]

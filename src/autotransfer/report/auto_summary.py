@@ -210,7 +210,8 @@ def _parts(options: dict[str, Any]) -> Iterator[str]:
     elif n_people is not None or n_trials is not None:
         yield f"batches of {n_people} people" if n_people else f"{n_trials} trials of a person"
     if "learning_rate" in options:
-        yield f"learning rate {_short(options.pop('learning_rate'))}"
+        schedule = f" ({options.pop('schedule')})" if "schedule" in options else ""
+        yield f"learning rate {_short(options.pop('learning_rate'))}{schedule}"
     if "n_steps" in options:
         yield f"{options.pop('n_steps')} training steps"
     yield from (f"{name} {_short(value)}" for name, value in options.items())

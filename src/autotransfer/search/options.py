@@ -31,6 +31,7 @@ from autotransfer.search.shared import Shared
 from autotransfer.text import duration
 from autotransfer.training import CensoredClassifier
 from autotransfer.training.options import TrainingOptions, as_random_seed, find_device
+from autotransfer.training.schedule import SCHEDULES
 
 
 @dataclass(frozen=True)
@@ -267,6 +268,12 @@ def run_options_of(estimator: Any, problem: Problem) -> RunOptions:
         )
     options = _classifier(estimator).options.at_rate(problem.info.sfreq)
     space = estimator.space or default_space(estimator.procedure)
+    if estimator.prune and SCHEDULES[options.schedule].knows_end:
+        raise SettingError(
+            f"prune goes on with trainings that were stopped early, which "
+            f"schedule={options.schedule!r} does not allow: it depends on where they end. Leave "
+            "one of them out."
+        )
     if estimator.procedure == "paper" and not space.measures:
         raise SettingError("The paper's procedure needs a measure to search: the space has none.")
     recipes = None

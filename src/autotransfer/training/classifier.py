@@ -86,7 +86,10 @@ class CensoredClassifier(SignalModel):
         Subjects that validate: how many (chosen by seed), which share, which ones; None trains
         all `max_epochs` on everybody.
     learning_rate, weight_decay : float
-        AdamW's; the learning rate of epoch t is ``learning_rate / sqrt(t)``.
+        AdamW's.
+    schedule : {"sqrt", "cosine"}
+        How the learning rate falls: as ``learning_rate / sqrt(t)`` in epoch t, as in the paper; or
+        along half a cosine, to 0 in the last epoch, as runs of `AutoTransfer` begin with.
     max_epochs : int, optional
         Most epochs. By default as many as make `n_steps`.
     n_steps : int, optional
@@ -165,6 +168,7 @@ class CensoredClassifier(SignalModel):
         augment: str | None = None,
         validation: Any = 1,
         learning_rate: float = 3e-3,
+        schedule: str = "sqrt",
         weight_decay: float = 0.01,
         max_epochs: int | None = None,
         n_steps: int | None = None,
@@ -184,7 +188,8 @@ class CensoredClassifier(SignalModel):
         self.encoder, self.encoder_options = encoder, encoder_options
         self.sfreq, self.normalise, self.augment = sfreq, normalise, augment
         self.validation = validation
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.learning_rate, self.schedule = learning_rate, schedule
+        self.weight_decay = weight_decay
         self.max_epochs, self.n_steps, self.patience = max_epochs, n_steps, patience
         self.subjects_per_batch = subjects_per_batch
         self.trials_per_subject = trials_per_subject

@@ -112,13 +112,14 @@ def fit_fold(
         learning_rate=options.learning_rate,
         weight_decay=options.weight_decay,
         max_epochs=options.epochs(len(fold.train)),
+        schedule=options.schedule,
         patience=options.patience,
         augment=options.augment,
         sfreq=sfreq,
         seed=seed,
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
         checkpoint_every=options.checkpoint_every,
-        training_hash=options.hash(problem.fingerprint, fold.validation, seed),
+        training_hash=options.hash(problem.fingerprint, fold.validation, seed, len(fold.train)),
         verbose=bool(options.verbose),
     )
     weights = class_weights(codes[fold.train], len(classes), fold.subject[fold.train])

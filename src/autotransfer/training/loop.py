@@ -23,6 +23,7 @@ from autotransfer.data.batches import SubjectBatches
 from autotransfer.data.splits import Fold
 from autotransfer.encoder.network import Network
 from autotransfer.errors import NonFiniteLossError, join_some
+from autotransfer.registry import lookup
 from autotransfer.training.augment import corrected_statistics, lookup_augmentations
 from autotransfer.training.checkpoint import (
     by_prefix,
@@ -35,6 +36,7 @@ from autotransfer.training.feed import Feed
 from autotransfer.training.log import TrainingLog
 from autotransfer.training.penalty import Penalty, warn_after
 from autotransfer.training.progress import EpochProgress
+from autotransfer.training.schedule import SCHEDULES
 
 
 def class_weights(
@@ -119,6 +121,7 @@ class LoopOptions:
     learning_rate: float
     weight_decay: float
     max_epochs: int
+    schedule: str = "sqrt"
     patience: int | None = None
     augment: str | None = None
     sfreq: float | None = None
@@ -222,6 +225,7 @@ class _Run:
             parameters, lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
         )
         self.stops_early = len(self.fold.validation) > 0 and options.patience is not None
+        self.schedule = lookup("schedule", options.schedule, SCHEDULES)
         self.augmentations = lookup_augmentations(options.augment)
         # Of its own: dropout is the same with and without augmentations.
         self.draws = torch.Generator()
@@ -237,7 +241,7 @@ class _Run:
         seeds = np.random.SeedSequence([options.seed, number]).generate_state(3).tolist()
         torch.manual_seed(seeds[0])
         self.draws.manual_seed(seeds[2])
-        rate = options.learning_rate / math.sqrt(number)
+        rate = options.learning_rate * self.schedule.factor(number, options.max_epochs)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         if self.penalty is not None:

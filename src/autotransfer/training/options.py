@@ -31,8 +31,10 @@ from autotransfer.data.normalise import lookup_normaliser
 from autotransfer.data.problem import Problem
 from autotransfer.data.validate import as_count, as_sampling_rate, as_seed
 from autotransfer.errors import DataWarning, SamplingRateError, SettingError, join_some
+from autotransfer.registry import lookup
 from autotransfer.training.augment import lookup_augmentations
 from autotransfer.training.log import check_log
+from autotransfer.training.schedule import SCHEDULES
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -64,6 +66,7 @@ class TrainingOptions:
     normalise: str
     augment: str | None
     learning_rate: float
+    schedule: str
     weight_decay: float
     max_epochs: int | None
     n_steps: int | None
@@ -97,6 +100,7 @@ class TrainingOptions:
             make_censor(self.measure, self.mode, **sizes, options=self.measure_options)
         lookup_normaliser(self.normalise)
         lookup_augmentations(self.augment)
+        lookup("schedule", self.schedule, SCHEDULES)
         as_count(self.checkpoint_every, "checkpoint_every")
         as_count(self.warmup_epochs, "warmup_epochs", least=0)
         counts = ("max_epochs", "n_steps", "patience", "subjects_per_batch", "trials_per_subject")
@@ -175,7 +179,9 @@ class TrainingOptions:
             return max(1, round(self.n_steps / each))
         return max(LEAST_EPOCHS, round(STEPS / each))
 
-    def hash(self, data: str, validation: npt.NDArray[np.intp], seed: int) -> str:
+    def hash(
+        self, data: str, validation: npt.NDArray[np.intp], seed: int, n_trials: int | None = None
+    ) -> str:
         """Hash what defines a training, so that a checkpoint of another one is not resumed.
 
         Parameters
@@ -186,11 +192,18 @@ class TrainingOptions:
             Trials of the validation subjects.
         seed : int
             The seed.
+        n_trials : int, optional
+            Trials to train on, if it is one training that is hashed: with a schedule that knows
+            the end, as many epochs as they make are part of it.
         """
         options = {field.name: getattr(self, field.name) for field in fields(self)}
         options = {name: value for name, value in options.items() if name not in _NOT_HASHED}
         if self.augment is None:
             del options["augment"]  # trainings of before there were any keep their hash
+        if self.schedule == "sqrt":
+            del options["schedule"]  # as well
+        if n_trials is not None and SCHEDULES[self.schedule].knows_end:
+            options["epochs"] = self.epochs(n_trials)
         if isinstance(self.encoder, nn.Module):
             # Its structure and its first weights stand for a module.
             digest = hashlib.sha256(repr(self.encoder).encode())

@@ -28,7 +28,7 @@ MOST_MEMBERS = 5
 MIXED_LEVEL = 0.6
 """How credible it must be that people gain by networks of other settings beside the seeds of the
 chosen one. One or two compositions are tried, so little is won by luck: on nine data sets people
-gained the more the less was asked for (docs/training.md, docs/hands_off.md), and where others are
+gained the more the less was asked for (docs/training.md, docs/run_tables.md), and where others are
 much worse, a mean with them is not taken at any level. A little more than even chances keeps single
 people from deciding near ties."""
 

@@ -71,6 +71,7 @@ def recipe_space(
         Dimension("fewer steps", _values("n_steps", (usual, fewer)), 0.005, (1.0, 0.4)),
         Dimension("steps", _values("n_steps", (usual, more)), 0.01, (1.0, 2.0)),
         _augmentations(problem.X.shape[1], options.encoder == "eegnet"),
+        Dimension("schedule", _values("schedule", ("cosine", "sqrt")), 0.002),
     ]
     if options.encoder == "eegnet" and own:
         person_norm = _values("person_norm", (False, True))

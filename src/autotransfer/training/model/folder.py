@@ -63,6 +63,7 @@ MODEL = {
         "sfreq": (float, None, ...),
         "strength": (float, None, ...),
         "augment": (str, None, ...),
+        "schedule": (str, ...),
     },
     "n_channels": int,
     "n_times": int,
