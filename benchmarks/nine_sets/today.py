@@ -8,8 +8,8 @@ later trials as in ``accuracy/levels.py``. Trainings that would take longer than
 groups of a set end earlier, with the best weights so far. Beside them stand what is on record of
 AutoTransfer: the runs of one command (``accuracy/hands_off.py``; their minutes are those of both
 cores) and the network that such a run begins with, on the same groups. Finished trainings are kept
-in --keep FILE: the same command goes on. braindecode and skada are needed for theirs, and are left
-out by name where they are missing.
+in --keep FILE: the same command goes on, and with --on-record makes the table of what is there.
+braindecode and skada are needed for theirs, and are left out by name where they are missing.
 """
 
 from __future__ import annotations
@@ -273,6 +273,8 @@ def main() -> None:
         "--minutes", type=float, default=60.0, help="most for a method on a data set"
     )
     parser.add_argument("--epochs", type=int, help="fewer, for a try")
+    words = "train nothing: only what --keep has finished on a whole data set"
+    parser.add_argument("--on-record", action="store_true", help=words)
     pool.add_options(parser)
     args = arguments(parser, dataset=["ssvep"], epochs=1)
     there = [name for name in args.method if METHODS[name].installed]
@@ -283,15 +285,19 @@ def main() -> None:
         n = 3 if args.smoke else n_groups(load_set(name))
         limit = args.minutes * 60 / n
         todo += [Job(name, one, n, i, limit, args.epochs) for one in there for i in range(n)]
+    if args.on_record:
+        have = pool.kept(args.keep)
+        missing = {(job.dataset, job.method) for job in todo if job.key not in have}
+        todo = [job for job in todo if (job.dataset, job.method) not in missing]
 
-    def words(job: Job, result: Mapping[str, Any]) -> str:
+    def describe(job: Job, result: Mapping[str, Any]) -> str:
         mean = np.mean(list(result[SAME].values()))
         return f"{job.dataset} {job.method} {job.group}: {mean:.3f}, {result['seconds']:.0f} s"
 
-    results = pool.run_all(run, todo, args.keep, args.workers, words)
+    results = pool.run_all(run, todo, args.keep, args.workers, describe)
     rows = [
         one
-        for name in args.dataset
+        for name in dict.fromkeys(job.dataset for job in todo)
         for one in rows_of(name, {job: r for job, r in results.items() if job.dataset == name})
     ]
     report.finish(args, "What a user would do today, balanced accuracy of new people", rows, [])

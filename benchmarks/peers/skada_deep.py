@@ -26,6 +26,7 @@ from autotransfer.data.normalise import Normaliser
 from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.training.loop import class_weights
+from autotransfer.training.schedule import SCHEDULES
 from benchmarks.peers.known import Array, Known, Model
 
 BATCH = 64
@@ -54,15 +55,22 @@ class Stopping(Callback):  # type: ignore[misc]
         Signals and class numbers of the validation subjects.
     weights : Tensor
         Weights of the classes.
-    learning_rate, patience : float, int or None
+    learning_rate, schedule, patience : float, str, int or None
         As for `CensoredClassifier`.
     """
 
     def __init__(
-        self, X: Tensor, y: Tensor, weights: Tensor, learning_rate: float, patience: int | None
+        self,
+        X: Tensor,
+        y: Tensor,
+        weights: Tensor,
+        learning_rate: float,
+        schedule: str,
+        patience: int | None,
     ) -> None:
         self.X, self.y, self.weights = X, y, weights
         self.learning_rate, self.patience = learning_rate, patience
+        self.factor = SCHEDULES[schedule].factor
 
     def on_train_begin(self, net: Any, **_: Any) -> None:
         """Forget an earlier training."""
@@ -72,7 +80,8 @@ class Stopping(Callback):  # type: ignore[misc]
     def on_epoch_begin(self, net: Any, **_: Any) -> None:
         """Set the learning rate of the epoch."""
         for group in net.optimizer_.param_groups:
-            group["lr"] = self.learning_rate / math.sqrt(len(net.history))
+            factor = self.factor(len(net.history), net.max_epochs)
+            group["lr"] = self.learning_rate * factor
 
     def on_epoch_end(self, net: Any, **_: Any) -> None:
         """Keep the weights if the validation loss fell; stop where it has not for long."""
@@ -145,6 +154,7 @@ def fit(known: Known, new: list[Array] | None, *, method: str, reg: float) -> Mo
             torch.from_numpy(np.searchsorted(classes, held.y)),
             weights,
             clf.learning_rate,
+            clf.schedule,
             clf.patience,
         )
         more: dict[str, Any] = {}

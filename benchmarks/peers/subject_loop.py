@@ -68,6 +68,7 @@ def fit(
         learning_rate=clf.learning_rate,
         weight_decay=clf.weight_decay,
         max_epochs=clf.options.epochs(len(fold.train)),
+        schedule=clf.schedule,
         patience=clf.patience,
         seed=seed,
     )

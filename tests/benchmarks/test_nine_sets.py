@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -130,3 +131,22 @@ def test_runs_on_record_stand_by_budget_with_the_time_of_both_cores(monkeypatch,
     assert minutes[:2] == [("one command, 2m", 4.0), ("one command, 30m", 60.0)]
     assert minutes[-1] == ("riemann", 1.0)
     assert found[-1]["ours is above by"] == pytest.approx(0.05)  # than the run of 30 minutes
+
+
+def test_the_table_of_what_is_on_record_trains_nothing(monkeypatch, tmp_path):
+    """A method that has not finished all groups of a data set is left out of it."""
+    result = {"same": {"1": 0.75}, "later": {}, "seconds": 60.0}
+    jobs = [today.Job("emg", "riemann", 3, i, 1200.0) for i in range(3)]
+    jobs += [today.Job("erp", "riemann", 3, i, 1200.0) for i in range(2)]
+    keep, table = tmp_path / "kept.jsonl", tmp_path / "table.json"
+    lines = [json.dumps({"key": job.key, "result": result}) for job in jobs]
+    keep.write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(today, "RESULTS", tmp_path)
+    monkeypatch.setattr(today, "load_set", lambda name: DATA)
+    monkeypatch.setattr(today, "n_groups", lambda data: 3)
+    monkeypatch.setattr(today, "run", None)
+    command = ["today", "--on-record", "--keep", str(keep), "--json", str(table), "--workers", "0"]
+    monkeypatch.setattr(sys, "argv", command)
+    today.main()
+    rows = json.loads(table.read_text())["rows"]
+    assert [(row["data"], row["method"]) for row in rows] == [("emg", "riemann")]

@@ -66,7 +66,14 @@ def test_labels_of_the_stand_in_are_not_used(data):
     assert len(np.unique(one)) > 1  # or it says nothing
 
 
-def test_training_stops_by_patience_and_keeps_the_best_weights(data, monkeypatch):
+BY_HAND = {
+    "sqrt": lambda t: 1 / np.sqrt(t),
+    "cosine": lambda t: (1 + np.cos(np.pi * (t - 0.5) / 200)) / 2,
+}
+
+
+@pytest.mark.parametrize("schedule", BY_HAND)
+def test_training_stops_by_patience_and_keeps_the_best_weights(data, monkeypatch, schedule):
     rates, losses, made = [], [], []
     end = skada_deep.Stopping.on_epoch_end
 
@@ -79,9 +86,9 @@ def test_training_stops_by_patience_and_keeps_the_best_weights(data, monkeypatch
         end(self, net, **more)
 
     monkeypatch.setattr(skada_deep.Stopping, "on_epoch_end", watch)
-    few = known(data, max_epochs=200, patience=3)
+    few = known(data, max_epochs=200, patience=3, schedule=schedule)
     skada_deep.fit(few, None, method="DeepCoral", reg=1.0)
     best = int(np.argmin(losses))
     assert len(losses) == best + 1 + 3 < 200
     assert made[0].best_epoch == best + 1
-    np.testing.assert_allclose(rates, 0.01 / np.sqrt(np.arange(1, len(rates) + 1)))
+    np.testing.assert_allclose(rates, 0.01 * BY_HAND[schedule](np.arange(1, len(rates) + 1)))
