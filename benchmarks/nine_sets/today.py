@@ -277,7 +277,7 @@ def main() -> None:
     parser.add_argument("--on-record", action="store_true", help=words)
     pool.add_options(parser)
     args = arguments(parser, dataset=["ssvep"], epochs=1)
-    there = [name for name in args.method if METHODS[name].installed]
+    there = [name for name in args.method if args.on_record or METHODS[name].installed]
     if left_out := [name for name in args.method if name not in there]:
         print("Not installed, and left out:", ", ".join(left_out))
     todo = []
