@@ -38,7 +38,7 @@ RECORDING = (
     *("ring", "statistics", "statistics+information"),
     *("ring+statistics", "ring+statistics+information"),
 )
-WITH_LABELS = ("head", "statistics+head", "ring+statistics+head")
+WITH_LABELS = ("statistics+head", "statistics+covariances", "ring+statistics+covariances")
 N_LABELS = 5
 
 

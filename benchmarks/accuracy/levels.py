@@ -99,14 +99,15 @@ def cases(ring: bool, quick: bool = False, default: bool = True) -> list[Case]:
     if quick:
         return [*nothing, *whole, Case("recording", 4, "statistics"), Case("labels", 1, "head")]
     if not default:
-        return [*nothing, *whole, Case("labels", N_LABELS, "statistics+head")]
+        return [*nothing, *whole, Case("labels", N_LABELS, WITH_LABELS[0])]
+    beside = [n for n in LABELS if n != N_LABELS]
     return [
         *nothing,
         *(Case("recording", n, way) for way in RECORDING for n in AMOUNTS),
         *whole,
         *(Case("stream", None, way) for way in RECORDING),
-        *(Case("labels", n, way) for way in WITH_LABELS for n in LABELS),
-        Case("labels", N_LABELS, TUNED[1]),
+        *(Case("labels", n, way) for way in (WITH_LABELS[0], "statistics+head") for n in beside),
+        *(Case("labels", N_LABELS, way) for way in (*WITH_LABELS, TUNED[1])),
     ]
 
 

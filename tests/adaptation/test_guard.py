@@ -135,7 +135,7 @@ def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
     [
         (Policy(guard=ALWAYS), False, 40, "statistics+information"),
         (Policy(guard=ALWAYS), False, 20, "statistics"),
-        (Policy(guard=ALWAYS), True, 40, "statistics+head"),
+        (Policy(guard=ALWAYS), True, 40, "statistics+covariances"),
         (
             Policy(labels="statistics+information+head", guard=ALWAYS),
             True,
@@ -143,8 +143,8 @@ def test_recordings_that_cannot_be_told_apart_are_not_adapted_to():
             "statistics+information+head",
         ),
         (Policy(guard=NEVER), False, 40, "none"),
-        (Policy(guard=NEVER), True, 40, "statistics+head"),  # labels say that all are there
-        (Policy(guard=NEVER), True, 1, "head"),
+        (Policy(guard=NEVER), True, 40, "statistics+covariances"),  # labels say that all are there
+        (Policy(guard=NEVER), True, 1, "covariances"),
         (Policy(guard=CAREFUL), False, 40, "certainty"),
         (Policy(guard=CAREFUL), False, 5, "none"),
         (Policy("none", guard=CAREFUL), False, 40, "none"),
@@ -169,7 +169,7 @@ def test_auto_does_what_the_policy_says(clf, policy, labels, n, expected):
         (Policy(guard=CAREFUL), False, 5, "statistics"),
         (Policy("none", guard=NEVER, all_classes="statistics"), False, 40, "statistics"),
         (Policy("statistics", guard=ALWAYS, all_classes="none"), False, 40, "none"),
-        (Policy(guard=NEVER, all_classes="none"), True, 40, "statistics+head"),
+        (Policy(guard=NEVER, all_classes="none"), True, 40, "statistics+covariances"),
     ],
 )
 def test_who_knows_that_all_classes_are_there_need_not_pass(clf, policy, labels, n, expected):
@@ -180,7 +180,10 @@ def test_who_knows_that_all_classes_are_there_need_not_pass(clf, policy, labels,
 
 @pytest.mark.parametrize(
     ("labels", "alone"),
-    [("statistics+head", "head"), ("statistics+firm", "head"), ("statistics+tuning", "tuning")],
+    [
+        *(("statistics+head", "head"), ("statistics+firm", "head")),
+        *((f"statistics+{way}", way) for way in ("covariances", "tuning")),
+    ],
 )
 def test_unlabelled_trials_beside_labels_have_to_pass(clf, labels, alone):
     X, codes = np.asarray(NEW.X), NEW.y_code
@@ -192,7 +195,7 @@ def test_unlabelled_trials_beside_labels_have_to_pass(clf, labels, alone):
     for person in (rest, one):
         assert chosen(fitted, person, "auto", policy) == alone
     single = Person(X[:0], X[:20], np.repeat([0, 1], [19, 1]))  # of a class: not to be tuned with
-    assert chosen(fitted, single, "auto", policy) == "head"
+    assert chosen(fitted, single, "auto", policy) == alone.replace("tuning", "head")
 
 
 def test_a_model_is_told_that_all_classes_are_there(clf):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autotransfer.adaptation.covariances import covariances
 from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.guard import BOUNDS, SPREAD, Guard, variety
 from autotransfer.adaptation.head import FIRM, head
@@ -31,6 +32,9 @@ LEVELS = {
 
 FEW, LEAST_FEW = "certainty", 8
 """What may be done with trials that seem to be of few classes, and how many it takes."""
+
+COVARIANCES = "covariances"
+"""What is done with labels if nobody says anything else."""
 
 TUNING, LEAST_LABELS = "tuning", 2
 """What "auto" does only with so many labels of each class: some have to tell when to stop."""
@@ -82,6 +86,9 @@ ADAPTATIONS = {
         "labels",
         "the last layer refitted, much nearer to the trained one",
     ),
+    COVARIANCES: Adaptation(
+        covariances, "labels", "the last layer refitted, beside the person's own covariances"
+    ),
     TUNING: Adaptation(tuning, "labels", "the whole network trained for a few more steps"),
 }
 """Methods of adaptation by name; several in a row are written "statistics+information"."""
@@ -114,7 +121,7 @@ class Policy:
     """
 
     recording: str = "statistics+information"
-    labels: str = "statistics+head"
+    labels: str = f"statistics+{COVARIANCES}"
     guard: Guard = field(default_factory=Guard)
     stream: str = "statistics+information"
     all_classes: str = "statistics+information"
@@ -193,10 +200,11 @@ def by_labels_alone(method: str) -> str:
 
     Examples
     --------
-    >>> by_labels_alone("statistics+firm"), by_labels_alone("statistics+tuning")
-    ('head', 'tuning')
+    >>> by_labels_alone("statistics+firm"), by_labels_alone("statistics+covariances")
+    ('head', 'covariances')
     """
-    return TUNING if TUNING in method.split("+") else "head"
+    last = method.split("+")[-1]
+    return last if last in (COVARIANCES, TUNING) else "head"
 
 
 def require_methods(method: str, labels: bool) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from autotransfer.adaptation.fitted import Fitted, Person
+from autotransfer.encoder.beside import written_out
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
 
@@ -43,7 +44,7 @@ def statistics(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
     corruptions by covariate shift adaptation. NeurIPS 33 (the prior).
     """
     copy = deepcopy(fitted.network).eval()
-    layers = written_out(copy)
+    layers = written_out(copy.encoder)
     norms = batch_norms(layers)
     if not norms:
         raise SettingError(
@@ -65,13 +66,6 @@ def statistics(fitted: Fitted, person: Person, *, prior: int = PRIOR) -> Fitted:
 def adaptable(network: Network) -> bool:
     """Whether there is a batch norm whose statistics could be taken from somebody new."""
     return bool(batch_norms(network.encoder))
-
-
-def written_out(network: Network) -> nn.Module:
-    """Give the encoder with norms that are called as layers; EEGNet's are in a copy."""
-    literal: Any = getattr(network.encoder, "literal", None)
-    layers: nn.Module = network.encoder if literal is None else literal()
-    return layers
 
 
 def batch_norms(layers: nn.Module) -> list[_BatchNorm]:

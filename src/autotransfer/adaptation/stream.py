@@ -16,9 +16,10 @@ from autotransfer.adaptation.fitted import Fitted, Person
 from autotransfer.adaptation.information import LEAST_TRIALS
 from autotransfer.adaptation.registry import NONE, Policy, adapt, fitting
 from autotransfer.adaptation.shares import entropy
-from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments, written_out
+from autotransfer.adaptation.statistics import PRIOR, batch_norms, moments
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.trials import Array
+from autotransfer.encoder.beside import written_out
 from autotransfer.encoder.network import Network
 from autotransfer.errors import SettingError
 
@@ -105,7 +106,7 @@ class Stream:
         # An encoder that can tell what reaches its norms does so faster than hooks.
         observe: Encode | None = getattr(network.encoder, "observe", None)
         if observe is None or not network.head.weight.is_cpu:
-            layers = _sharing(network.encoder, written_out(network))
+            layers = _sharing(network.encoder, written_out(network.encoder))
             self._norms = batch_norms(layers)
             observe = self._watched(layers)
         else:
@@ -305,7 +306,8 @@ def _sharing(encoder: nn.Module, layers: nn.Module) -> nn.Module:
     """Let layers that were written out have the encoder's own weights and statistics."""
     if layers is not encoder:
         for name, own in encoder.named_children():
-            setattr(layers, name, own)
+            part = getattr(layers, name)
+            setattr(layers, name, _sharing(own, part) if hasattr(own, "literal") else own)
     return layers
 
 

@@ -20,6 +20,7 @@ from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold, hold_out
 from autotransfer.data.trials import Array, TrialArray
 from autotransfer.data.validate import as_sampling_rate
+from autotransfer.encoder.beside import covariances_of
 from autotransfer.encoder.network import Network, encode_trials
 from autotransfer.encoder.wrap import latent_source
 from autotransfer.errors import SubjectError
@@ -376,6 +377,7 @@ class CensoredClassifier(SignalModel):
             "encoder_options": self.encoder_options or {},
             # With today's defaults, so that later ones do not change an old model.
             "encoder_made": getattr(self.network_.encoder, "options", None),
+            "covariances": covariances_of(self.network_.encoder),
             "parameters": self.options.to_json(),
             "n_channels": self.n_channels_,
             "n_times": self.n_times_,

@@ -160,7 +160,8 @@ def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
     five = run.levels_[(run.levels_.level == "labels") & (run.levels_.amount == 5)]
     means = five.groupby("method").score.mean()
     # Too few trials for the others.
-    assert set(means.index) == {"head", "statistics+head", "statistics+firm", *TUNED}
+    heads = {f"{before}{way}" for before in ("", "statistics+") for way in ("head", "covariances")}
+    assert set(means.index) == {*heads, *TUNED}
     told = results["levels"]["labels"]
     among = [*means, told["nothing"]]
     assert min(among) - 1e-9 <= told["mean"] <= max(among) + 1e-9  # a mean of choices among these

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from autotransfer.adaptation.registry import AUTO, FEW
+from autotransfer.adaptation.registry import AUTO, COVARIANCES, FEW
 from autotransfer.data.trials import Array, Index
 
 LATER, SAME = "later", "same"
@@ -32,7 +32,10 @@ HALF, ONE = "half", "one"
 RECORDING = ("statistics+information", "statistics")
 """Ways among which people held out choose, the one that is taken without them first."""
 
-WITH_LABELS = ("statistics+head", "statistics+information+head", "statistics+firm", "head")
+WITH_LABELS = (
+    *(f"{way}+{COVARIANCES}" for way in ("statistics", "statistics+information")),
+    *(COVARIANCES, "statistics+head", "head"),
+)
 """The same, with labels."""
 
 TUNED = ("tuning", "statistics+tuning")
@@ -88,10 +91,11 @@ def standard_cases(
     """
     labels = [n for n in LABELS if n != n_labels]
     if not statistics:
-        heads = [Case("labels", n, "head") for n in (n_labels, *labels)]
-        return [Case("nothing"), *heads, Case("labels", n_labels, TUNED[0])]
+        own = [Case("labels", n, COVARIANCES) for n in (n_labels, *labels)]
+        others = [Case("labels", n_labels, way) for way in ("head", TUNED[0])]
+        return [Case("nothing"), *own, *others]
     turned = [f"ring+{way}" for way in RECORDING if ring]
-    with_labels = [*WITH_LABELS, *(f"{way}+head" for way in turned)]
+    with_labels = [*WITH_LABELS, *(f"{way}+{COVARIANCES}" for way in turned)]
     recordings = [Case("recording", None, way) for way in (*RECORDING, *turned)]
     labelled = [Case("labels", n_labels, way) for way in with_labels]
     streams = [Case("stream", None, way) for way in (*RECORDING, *turned)]

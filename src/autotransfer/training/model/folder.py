@@ -25,7 +25,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ from autotransfer.data.info import SignalInfo
 from autotransfer.data.normalise import Normaliser
 from autotransfer.data.validate import as_count, as_names
 from autotransfer.documents import misfit, parse, read_object
+from autotransfer.encoder.beside import Beside
+from autotransfer.encoder.covariance import CovarianceNet
 from autotransfer.encoder.network import Network
 from autotransfer.encoder.registry import make_encoder
 from autotransfer.errors import KernelLengthWarning, ModelFolderError, join_some
@@ -59,6 +61,7 @@ MODEL = {
     "encoder": (str, None),
     "encoder_options": dict,
     "encoder_made": (dict, None, ...),
+    "covariances": (dict, None, ...),
     "parameters": {
         "sfreq": (float, None, ...),
         "strength": (float, None, ...),
@@ -463,6 +466,9 @@ def rebuild(cls: Any, documents: dict[str, Any], weights: Weights, encoder: Any 
 
         def make() -> Network:
             module = make_encoder(spec, *shape, classifier.sfreq, encoder_options)
+            if model.get("covariances") is not None:  # of the person that it was adapted to
+                own = make_encoder("covariance", *shape, options=model["covariances"])
+                module = Beside(module, cast(CovarianceNet, own))
             return Network(module, len(classifier.classes_))
 
         with warnings.catch_warnings():

@@ -26,6 +26,7 @@ from autotransfer import atomic
 from autotransfer._version import __version__
 from autotransfer.data.align import OWN, whitening
 from autotransfer.data.normalise import Normaliser
+from autotransfer.encoder.beside import exported
 from autotransfer.encoder.literal import MaxNormConv2d
 from autotransfer.errors import MissingExtraError, ModelFolderError, SettingError
 from autotransfer.training.model.folder import labels_to_json
@@ -120,12 +121,7 @@ def deployed(classifier: Any) -> nn.Module:
 
 def _deployed_member(classifier: Any) -> nn.Module:
     network = classifier.network_
-    encoder = copy.deepcopy(network.encoder).cpu()
-    if hasattr(encoder, "literal"):
-        # The fused form computes by way of numpy, which cannot be traced.
-        encoder = encoder.literal()
-    elif hasattr(encoder, "exported"):
-        encoder = encoder.exported()
+    encoder = exported(copy.deepcopy(network.encoder).cpu())
     for name, layer in list(encoder.named_modules()):
         if isinstance(layer, MaxNormConv2d):
             _replace(encoder, name, _fixed(layer))
