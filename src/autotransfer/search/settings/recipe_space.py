@@ -140,7 +140,7 @@ def _augmentations(n_channels: int, prepares: bool) -> Dimension:
 def _encoders(kept: set[str], in_bands: bool, of_eegnet: Sequence[str]) -> Dimension:
     """EEGNet, or covariances in tangent space, for EEG also in bands.
 
-    The mean of both was ahead of EEGNet on eight of nine data sets, by up to 0.05, and behind on
+    The mean of both was ahead of EEGNet on seven of nine data sets, by up to 0.03, and behind on
     ERP (``benchmarks/nine_sets/encoders.py``, one seed), whichever is better alone. Trained on what
     is computed once, covariances take seconds.
     """
