@@ -5,12 +5,13 @@ class and a fifth of the others), so that who it is tells what it is; and where 
 differ by nature (`ecg`) all trials are taken, too. Three data sets are trained with two larger
 encoders of braindecode's, whose latents have more room for the person (--encoder; where braindecode
 is installed). Each censor at its middle strength stands beside the uncensored network of the same
-seed and batches, and so does its placebo, for which people are shuffled; conditional censors beside
-the baseline with their batches. The recipe is the one that a run begins with. Everybody new is
-scored with nothing and with a few labels of each class: does a censored latent need fewer? A probe
-looks for the person in the latent. People are in two parts, three for SSVEP, each tested by a
-network of the others. Three seeds, averaged; differences are paired over people. Finished trainings
-are kept in --keep FILE: the same command goes on.
+seed and batches: conditional censors beside the baseline with theirs, a placebo, for which people
+are shuffled, beside one of the same shuffled people, who also draw its batches and weigh its
+classes. The recipe is the one that a run begins with. Everybody new is scored with nothing and with
+a few labels of each class: does a censored latent need fewer? A probe looks for the person in the
+latent. People are in two parts, three for SSVEP, each tested by a network of the others. Three
+seeds, averaged; differences are paired over people. Finished trainings are kept in --keep FILE: the
+same command goes on.
 """
 
 from __future__ import annotations
@@ -149,7 +150,9 @@ def jobs(
             *((n, e, ALL) for n in sets for e in encoders if e != EEGNET and n in WITH_LARGER),
         ]:
             cells: list[tuple[str | None, str, bool]] = [
-                (None, mode, False) for mode in dict.fromkeys(_baseline(mode) for mode in modes)
+                (None, mode, placebo)
+                for mode in dict.fromkeys(_baseline(mode) for mode in modes)
+                for placebo in (False, True)
             ]
             cells += [(m, mode, p) for mode in modes for m in measures for p in (False, True)]
             todo += [
@@ -163,6 +166,11 @@ def jobs(
 def _baseline(mode: str) -> str:
     """Mode of the uncensored network that has the batches of a mode."""
     return mode if mode == "conditional" else "marginal"
+
+
+def _suffix(measure: str | None, placebo: bool) -> str:
+    """Say of a network that its people were shuffled."""
+    return (" placebo" if measure else ", people shuffled") if placebo else ""
 
 
 Results = Mapping[Job, Mapping[str, Any]]
@@ -179,14 +187,14 @@ def scores_of(results: list[Mapping[str, Any]], case: Case) -> Scores:
 
 
 def rows_of(results: Results) -> list[dict[str, Any]]:
-    """Compare every censor, and its placebo, with the uncensored network beside it."""
+    """Compare every censor, and its placebo, with the uncensored network of the same batches."""
     cells: dict[Any, dict[tuple[int, int], Mapping[str, Any]]] = {}
     for job, result in results.items():
         cells.setdefault(job.cell, {})[job.part, job.seed] = result
     made = []
     for cell, mine in cells.items():
         dataset, trials, encoder, measure, mode, placebo = cell
-        base = cells[dataset, trials, encoder, None, _baseline(mode), False]
+        base = cells[dataset, trials, encoder, None, _baseline(mode), placebo]
         beside = [base[key] for key in mine]
         part = PROBED[mode][0]
         probes = [
@@ -197,7 +205,7 @@ def rows_of(results: Results) -> list[dict[str, Any]]:
             "data": dataset,
             "trials": trials,
             "encoder": encoder,
-            "censor": name_of((measure, mode)) + " placebo" * placebo,
+            "censor": name_of((measure, mode)) + _suffix(measure, placebo),
             "seeds": len({seed for _, seed in mine}),
             "probe": probes[0],
             "probe less": probes[1] - probes[0],
@@ -223,7 +231,7 @@ def rows_of(results: Results) -> list[dict[str, Any]]:
 def describe(job: Job, result: Mapping[str, Any]) -> str:
     """Tell of a finished training."""
     mean = np.mean(list(scores_of([result], CASES[0]).values()))
-    name = name_of((job.measure, job.mode)) + " placebo" * job.placebo
+    name = name_of((job.measure, job.mode)) + _suffix(job.measure, job.placebo)
     where = f"{job.dataset} {job.trials} {job.encoder} {name}"
     return f"{where} part {job.part} seed {job.seed}: {mean:.3f}"
 

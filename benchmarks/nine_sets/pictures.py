@@ -143,7 +143,7 @@ def censored(rows: Sequence[dict[str, Any]]) -> Figure:
                 markersize=5,
                 elinewidth=0.7,
                 linestyle="",
-                label=censors[k],
+                label="_" if _is_placebo(row) else censors[k],  # named once, as what is filled
             )
         ax.set_title(name, fontsize="medium")
     made.supxlabel(

@@ -103,6 +103,40 @@ def test_labels_of_new_people_change_no_weight_of_a_censored_network(placebo, mo
     assert found[0]["cases"] != found[1]["cases"]  # they are judged by these labels
 
 
+def test_a_censor_and_its_placebo_stand_beside_networks_of_their_own_batches():
+    scores = {  # measure, mode, placebo
+        (None, "marginal", False): 0.5,
+        (None, "marginal", True): 0.4,
+        (None, "conditional", False): 0.6,
+        (None, "conditional", True): 0.3,
+        ("mmd", "marginal", False): 0.51,
+        ("mmd", "marginal", True): 0.42,
+        ("mmd", "conditional", False): 0.63,
+        ("mmd", "conditional", True): 0.34,
+    }
+    todo = censoring.jobs(["emg"], ["eegnet"], ["mmd"], ["marginal", "conditional"], 1, None)
+    assert {(job.measure, job.mode, job.placebo) for job in todo} == set(scores)
+    results = {}
+    for job in todo:
+        score = scores[job.measure, job.mode, job.placebo]
+        people = {f"{job.part}-{n}": score for n in range(6)}
+        case = censoring.CASES[0].to_json() | {"subjects": people}
+        leakage = {name: {"accuracy": score} for name in ("z", "z given y")}
+        results[job] = {"cases": [case], "leakage": leakage}
+    rows = {row["censor"]: row for row in censoring.rows_of(results)}
+    up = {name: row["accuracy up"] for name, row in rows.items() if name.startswith("mmd")}
+    assert up == {
+        "mmd marginal": pytest.approx(0.01),
+        "mmd marginal placebo": pytest.approx(0.02),
+        "mmd conditional": pytest.approx(0.03),
+        "mmd conditional placebo": pytest.approx(0.04),
+    }
+    assert rows["mmd marginal placebo"]["probe less"] == pytest.approx(-0.02)
+    shuffled = {name for name in rows if name.endswith(", people shuffled")}
+    assert len(shuffled) == 2
+    assert all(np.isnan(rows[name]["accuracy up"]) for name in shuffled)
+
+
 def test_skewed_trials_are_of_training_people_and_fewer(monkeypatch):
     monkeypatch.setattr(censoring, "load_set", lambda name: DATA)
     job = censoring.Job("emg", SKEWED, "eegnet", None, "marginal", False, 0, 0, 2)
