@@ -36,6 +36,7 @@ from benchmarks.nine_sets.pictures import (
     minutes,
     more_people,
     panels,
+    span_at_least,
     write_score,
 )
 
@@ -244,9 +245,7 @@ def levels(rows: Sequence[dict[str, Any]]) -> Figure:
                     write_score(ax, place, height)
         ax.set_title(SHOWN.get(name, name))
         ax.margins(0.12, 0.2)
-        low, high = ax.get_ylim()
-        more = max(0.0, 0.4 - (high - low)) / 2  # a panel of small changes looks like one
-        ax.set_ylim(low - more, high + more)
+        span_at_least(ax, 0.4)
     made.supylabel("balanced accuracy of new people", fontsize="medium")
     handles, labels = made.axes[0].get_legend_handles_labels()
     made.legend(handles, labels, loc="outside upper center", ncols=2)

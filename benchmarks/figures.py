@@ -258,8 +258,8 @@ TABLES = {
     ),
     "today": (
         "What a user would do today, one seed; 'ours is above by' is the run of one command or, "
-        "where there is none yet, its first network, person by person; with labels it is "
-        "statistics and head. CPU minutes are of fitting all groups.",
+        "where there is none yet, its first network, person by person; with labels it is the row "
+        "of ours. CPU minutes are of fitting all groups.",
         None,
     ),
     "more_people": (
@@ -269,8 +269,9 @@ TABLES = {
     ),
     "censoring": (
         "Every censor at its middle strength beside the uncensored network of the same seeds and "
-        "batches, and so its placebo: what a probe finds of the person less, accuracy of new "
-        "people up, with its interval, and with 1, 2 and 5 labels of each class.",
+        "batches, and its placebo beside one of the same shuffled people: what a probe finds of "
+        "the person less, accuracy of new people up, with its interval, and with 1, 2 and 5 "
+        "labels of each class.",
         None,
     ),
     "replay": (

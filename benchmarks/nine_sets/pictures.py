@@ -70,9 +70,7 @@ def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
         ax.set(xscale="log", title=SHOWN.get(name, name))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.margins(0.12, 0.2)
-        low, high = ax.get_ylim()
-        more = max(0.0, 0.15 - (high - low)) / 2  # small differences look like ones
-        ax.set_ylim(low - more, high + more)
+        span_at_least(ax, 0.15)
     words = "minutes of one core, all groups of people"
     if any(row["CPU min"] and row["of the new person"] != NOTHING for row in rows):
         words += " (* with unlabelled trials of the new person)"
@@ -190,6 +188,13 @@ def panels(
     for ax in axes[n:]:
         ax.set_axis_off()
     return made, list(axes[:n])
+
+
+def span_at_least(ax: Axes, span: float) -> None:
+    """Widen the scale of the scores: a panel of small differences shall look like one."""
+    low, high = ax.get_ylim()
+    more = max(0.0, span - (high - low)) / 2
+    ax.set_ylim(low - more, high + more)
 
 
 def write_score(ax: Axes, place: float, height: float) -> None:
