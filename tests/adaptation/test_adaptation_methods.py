@@ -84,6 +84,9 @@ def test_a_strong_prior_keeps_the_head_and_a_weak_one_follows_the_labels():
     person = Person.of(TrialArray(X), codes)
     firm = head(fitted, person, strength=1e9).network.head
     np.testing.assert_allclose(firm.weight.detach(), weight, atol=1e-5)
+    stays = head(fitted, person, strength=np.inf).network.head
+    assert torch.equal(stays.weight, fitted.network.head.weight)
+    assert torch.equal(stays.bias, fitted.network.head.bias)
     loose = head(fitted, person, strength=1e-3).probabilities(X).argmax(1).numpy()
     assert (loose == codes).all()
 

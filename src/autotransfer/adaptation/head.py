@@ -64,12 +64,14 @@ def refit(
     weight, bias : arrays of shape (n_classes, n_latent) and (n_classes,)
         The trained head.
     strength : float
-        Weight of the prior.
+        Weight of the prior; with an infinite one the trained head stays.
 
     Returns
     -------
     weight, bias : arrays of the same shapes
     """
+    if np.isinf(strength):
+        return weight.copy(), bias.copy()
     n = len(z)
     given, codes = np.unique(codes, return_inverse=True)
     scale = max(float(np.sqrt(np.mean(np.square(z)))), 1e-12)
