@@ -117,9 +117,9 @@ def test_other_settings_join_where_the_gain_is_more_than_a_toss_up():
     assert len(answer(Tried(rows, 2, for_all.get), SAFE, most=1).members) == 1
 
 
-def of_another_kind(scores):
+def of_another_kind(scores, **options):
     """Trials of a recipe with another encoder."""
-    kind = Setting(None, recipe=Recipe.of(encoder="covariance"))
+    kind = Setting(None, recipe=Recipe.of(encoder="covariance", **options))
     parts = np.array_split(PEOPLE, 2)
     return kind, [
         TrialScores(kind, fold, 0, {p: scores[p] for p in map(str, part)})
@@ -156,6 +156,24 @@ def test_a_network_of_another_kind_takes_the_last_place_where_there_is_no_other(
     seeds = [row for seed in range(3) for row in trials(base, seed)]
     found = answer(Tried([*seeds, *rows], 2, together), SAFE, most=3)
     assert [member.setting for member in found.members] == [setting(0), setting(0), kind]
+
+
+@pytest.mark.parametrize("most", [3, 4, 5])
+def test_networks_of_another_kind_are_at_most_half(most):
+    """Where each is worth more than one of the first kind."""
+    base = dict.fromkeys(PEOPLE, 0.6)
+    kinds = [of_another_kind(dict.fromkeys(PEOPLE, 0.5), drop_prob=d) for d in (0.1, 0.2, 0.3)]
+
+    def together(members):
+        others = sum(member.setting.recipe.encoder == "covariance" for member in members)
+        return {p: 0.6 + 0.01 * len(members) + 0.02 * others for p in PEOPLE}
+
+    seeds = [row for seed in range(5) for row in trials(base, seed)]
+    rows = [*seeds, *(row for _, mine in kinds for row in mine)]
+    found = answer(Tried(rows, 2, together), SAFE, most=most)
+    others = [member.setting for member in found.members if member.setting != setting(0)]
+    assert len(found.members) == most
+    assert others == [kind for kind, _ in kinds][: most // 2]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -115,6 +115,25 @@ def test_the_same_call_again_changes_nothing(whole):
     assert again.choice_ == run.choice_
 
 
+def test_in_the_time_that_is_left_recipes_of_another_encoder_are_tried(tmp_path):
+    """The best of the encoder that was not chosen is changed as the best was, one by one."""
+    values = ({"encoder": "eegnet"}, {"encoder": "covariance"})
+    encoders = Dimension("encoder", values, 1.0)
+    recipes = RecipeSpace([encoders, *RECIPES.dimensions])
+    classifier = at.CensoredClassifier(device="cpu")
+    folder = tmp_path / "run"
+    run = auto(folder, recipes=recipes, space=None, classifier=classifier).fit(DATA)
+    stages = entries(folder)
+    tried = [dict(e.trial.setting.recipe.options) for s in ("first", "recipe") for e in stages[s]]
+    for encoder in ("eegnet", "covariance"):
+        mine = [one for one in tried if one["encoder"] == encoder]
+        assert {one["normalise"] for one in mine} == {"channel", "trial"}
+        assert {one["n_steps"] for one in mine} == {8, 30}
+    again = auto(folder, recipes=recipes, space=None, classifier=classifier).fit(DATA)
+    assert again.choice_ == run.choice_
+    assert json.loads((folder / "results.json").read_text())["not_tried"] == []
+
+
 AT_NIGHT = [pytest.param(n, marks=pytest.mark.nightly) for n in (1, 4, 17)]
 
 
@@ -186,7 +205,7 @@ def test_beside_a_censored_answer_the_uncensored_one_is_scored(tmp_path, monkeyp
     for module in ("answer", "auto"):
         monkeypatch.setattr(f"autotransfer.search.procedures.{module}.best_setting", censored)
     # Whatever it gains on half of the groups, it is tried on all.
-    monkeypatch.setattr("autotransfer.search.procedures.auto._mean_gain", lambda *_: 1.0)
+    monkeypatch.setattr("autotransfer.search.procedures.auto.mean_gain", lambda *_: 1.0)
     quick = RecipeSpace([Dimension("steps", ({"n_steps": 8},), 0.01)])
     folder = tmp_path / "run"
     space = Space(["mmd"], ["marginal"], {"mmd": [1.0]})

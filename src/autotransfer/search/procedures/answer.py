@@ -124,18 +124,20 @@ class Tried:
         return self._cache[members]
 
 
-def best_setting(tried: Tried, rule: Rule, among: People = None) -> Setting:
-    """Choose a setting by a rule.
+def best_setting(
+    tried: Tried, rule: Rule, among: People = None, settings: Iterable[Setting] | None = None
+) -> Setting:
+    """Choose a setting by a rule, of all that were tried or of some.
 
     Settings stand in the order in which they were tried, simple ones first: the default recipe,
     other recipes, censors. A rule with levels walks through them and goes over to what is better,
     as credibly as it asks for, over the seeds that both have.
     """
+    some = list(tried.by_seed if settings is None else settings)
     if rule.levels is None:
-        return best_by(rule, {s: tried.alone(s, [0]) for s in tried.by_seed}, among)
-    settings = iter(tried.by_seed)
-    best = next(settings)
-    for setting in settings:
+        return best_by(rule, {s: tried.alone(s, [0]) for s in some}, among)
+    best = some[0]
+    for setting in some[1:]:
         if rule.replaces(setting, tried.gains(setting, best, among)):
             best = setting
     return best
@@ -177,8 +179,9 @@ def answer(
     # That the mean of seeds helps is known beforehand: it is enough if people gain at all.
     gain(seeds, 0.5)
     gain((*seeds, *_others(tried, setting, most - len(seeds), among)), mixed)
-    if most > 1:
-        gain((*members[: most - 1], *_of_another_kind(tried, members, among)), mixed)
+    own, others = members, _of_another_kind(tried, members, among)
+    for n in range(1, 1 + min(most // 2, len(others))):
+        gain((*own[: most - n], *others[:n]), mixed)
     return Answer(setting, members, scores)
 
 
@@ -189,10 +192,10 @@ def _others(tried: Tried, setting: Setting, most: int, among: People) -> tuple[M
 
 
 def _of_another_kind(tried: Tried, members: Sequence[Member], among: People) -> tuple[Member, ...]:
-    """Find the best network with another encoder than all members: it errs elsewhere."""
+    """Networks of the best settings with another encoder than all members: they err elsewhere."""
     kinds = {member.setting.recipe.encoder for member in members}
     others = [s for s in tried.by_seed if s.recipe.encoder not in kinds]
-    return tuple(Member(s, 0) for s in _best_first(tried, others, among)[:1])
+    return tuple(Member(s, 0) for s in _best_first(tried, others, among))
 
 
 def _best_first(tried: Tried, settings: Sequence[Setting], among: People) -> list[Setting]:
@@ -215,3 +218,19 @@ def nested_answer(
         return final
     nested, error = out_of_bag(people, lambda some: answer(tried, rule, most, some, mixed).scores)
     return replace(final, nested=nested, nested_error=error)
+
+
+def mean_gain(
+    seen: Sequence[TrialScores], new: Setting, old: Setting, n_folds: int
+) -> float | None:
+    """Mean gain of people on the first groups; None where the new one failed."""
+    people: dict[Setting, dict[str, float]] = {new: {}, old: {}}
+    for one in seen:
+        if one.setting in people and one.seed == 0 and one.fold < n_folds:
+            if one.setting == new and (one.error or one.small_cells):
+                return None
+            people[one.setting] |= one.validation
+    both = sorted(people[new].keys() & people[old].keys())
+    if not both:
+        return None
+    return float(np.mean([people[new][p] - people[old][p] for p in both]))

@@ -31,8 +31,10 @@ from autotransfer.search.procedures.answer import (
     Tried,
     answer,
     best_setting,
+    mean_gain,
     nested_answer,
 )
+from autotransfer.search.procedures.clock import Clock
 from autotransfer.search.procedures.closing import (
     await_refits,
     record_extra,
@@ -59,7 +61,7 @@ from autotransfer.search.procedures.reference import reference
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.comparison import credible_gain
-from autotransfer.search.settings.recipe import ENCODER
+from autotransfer.search.settings.recipe import ENCODER, Dimension
 from autotransfer.search.settings.selection import TrialScores, lookup_rule
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.settings.trial import Trial, digest
@@ -82,27 +84,6 @@ LEVELS = 0.08
 
 PROBING = 20.0
 """Seconds that a portrait of the latent takes beside its training."""
-
-
-class Clock:
-    """Time that is left of a budget.
-
-    Parameters
-    ----------
-    budget : float or None
-        Seconds; None for a run without one.
-    spent : float
-        What earlier calls have used of it.
-    """
-
-    def __init__(self, budget: float | None, spent: float = 0.0) -> None:
-        self.budget = budget
-        self._end = math.inf if budget is None else time.monotonic() + budget - spent
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self._end - time.monotonic()
 
 
 class AutoProcedure:
@@ -177,6 +158,9 @@ class AutoProcedure:
             self._begin_answer(plan)
         self._confirm(plan)
         self._tell("seeds", plan)
+        if self._try_another_encoder(plan):
+            self._confirm(plan)
+            self._tell("recipes of another encoder", plan)
         self._end_answer(wait=True)
         outcome = self._close(plan)
         self.publish(outcome)
@@ -356,21 +340,49 @@ class AutoProcedure:
 
     def _try_recipes(self, plan: AutoPlan) -> None:
         """Change one thing after the other in the best recipe so far, the most promising first."""
-        queue = sorted(self.recipes.dimensions, key=lambda d: -d.gain / d.effort)
-        if self._still_falling(self._incumbent(plan)):
-            # Nothing can be compared fairly that is not trained to its end.
-            queue.sort(key=lambda d: d.name != "steps")
-            queue = [d for d in queue if d.name != "fewer steps"]
-        for dimension in queue:
+        for dimension in self._queue(self._incumbent(plan)):
             best = self._incumbent(plan)
-            rivals = [
-                replace(best, recipe=recipe)
-                for recipe in self.recipes.neighbours(best.recipe, dimension.name)
-            ]
             # Of another encoder one is always tried on everybody: it may be worth more beside the
             # best than alone.
             beside = dimension.name == ENCODER
-            self._race("recipe", rivals, plan, keep=1, what=dimension.name, at_least_one=beside)
+            rivals = self._neighbours(best, dimension)
+            name = dimension.name
+            self._missed += self._race("recipe", rivals, plan, best, 1, name, at_least_one=beside)
+
+    def _try_another_encoder(self, plan: AutoPlan) -> bool:
+        """Do the same with the best recipe of another encoder; gives whether there was time for it.
+
+        It may come to be the best, or its networks may be worth more beside the best.
+        """
+        encoder, before, missed = self._incumbent(plan).recipe.encoder, len(self._known), 0
+
+        def other() -> Setting | None:
+            tried = self._tried(plan)
+            some = [s for s in tried.by_seed if not s.measure and s.recipe.encoder != encoder]
+            return best_setting(tried, self.rule, settings=some) if some else None
+
+        best = other()
+        for dimension in self._queue(best) if best else []:
+            best = other()
+            if best and dimension.name != ENCODER:
+                rivals = self._neighbours(best, dimension)
+                missed += bool(self._race("recipe", rivals, plan, best, 1, dimension.name))
+        if missed:
+            self._missed.append(f"changes of the best recipe of another encoder: {missed}")
+        return len(self._known) > before
+
+    def _queue(self, best: Setting) -> list[Dimension]:
+        """List what can be changed in a recipe, the most promising first."""
+        queue = sorted(self.recipes.dimensions, key=lambda d: -d.gain / d.effort)
+        if self._still_falling(best):
+            # Nothing can be compared fairly that is not trained to its end.
+            queue.sort(key=lambda d: d.name != "steps")
+            queue = [d for d in queue if d.name != "fewer steps"]
+        return queue
+
+    def _neighbours(self, best: Setting, dimension: Dimension) -> list[Setting]:
+        recipes = self.recipes.neighbours(best.recipe, dimension.name)
+        return [replace(best, recipe=recipe) for recipe in recipes]
 
     def _try_censors(self, plan: AutoPlan) -> None:
         """Add the censors of the space to the best recipe, each measure in each mode."""
@@ -385,42 +397,45 @@ class AutoProcedure:
                 recipe = recipe.with_options(free)
             rivals.append(replace(setting, recipe=recipe))
         baselines = dict.fromkeys(r.baseline for r in rivals if r.baseline != best)
-        self._race("censor", [*baselines, *rivals], plan, keep=FINALISTS, what="censors")
+        both = [*baselines, *rivals]
+        self._missed += self._race("censor", both, plan, best, FINALISTS, "censors")
 
     def _race(
         self,
         stage: str,
         rivals: Sequence[Setting],
         plan: AutoPlan,
+        best: Setting,
         keep: int,
         what: str,
         at_least_one: bool = False,
-    ) -> None:
-        """Try rivals of the best on half of the groups, and those who gain there on the others.
+    ) -> list[str]:
+        """Try rivals of a setting on half of the groups, and those who gain there on the others.
 
-        With `at_least_one` the best rival is tried on all of them, whether it gains or not.
+        With `at_least_one` the best rival is tried on all of them, whether it gains or not. Gives
+        what there was no time for.
         """
         if not rivals:
-            return
-        best = self._incumbent(plan)
+            return []
         half = plan.half
         heat = [trial for rival in rivals for trial in self._trials(rival, plan)[:half]]
         if not self._fits(heat, plan, n_seeds=SEEDS - 1):
             n = len(rivals)
-            self._missed.append(f"{what}: {n} setting{'' if n == 1 else 's'}")
-            return
+            return [f"{what}: {n} setting{'' if n == 1 else 's'}"]
         self._train(stage, heat)
-        gains = {rival: _mean_gain(self._scores, rival, best, half) for rival in rivals}
+        gains = {rival: mean_gain(self._scores, rival, best, half) for rival in rivals}
         scored = sorted((-gain, i) for i, r in enumerate(rivals) if (gain := gains[r]) is not None)
         ahead = [rivals[i] for loss, i in scored if loss < 0]
         if at_least_one and not ahead:
             ahead = [rivals[i] for _, i in scored[:1]]
+        missed = []
         for rival in ahead[:keep]:
             trials = self._trials(rival, plan)
             if not self._fits(trials, plan, n_seeds=SEEDS - 1):
-                self._missed.append(f"{self._name(rival)} on all groups")
+                missed.append(f"{self._name(rival)} on all groups")
                 continue
             self._train(stage, trials)
+        return missed
 
     def _confirm(self, plan: AutoPlan) -> None:
         """Train the best, and who may be as good, with further seeds."""
@@ -581,19 +596,3 @@ def _key(trials: Sequence[Trial], problem_hash: str) -> str:
     """Identity of a model: that of its training on everybody, or of several."""
     keys = [digest(["refit", problem_hash, trial.to_json()]) for trial in trials]
     return keys[0] if len(keys) == 1 else digest(keys)
-
-
-def _mean_gain(
-    seen: Sequence[TrialScores], new: Setting, old: Setting, n_folds: int
-) -> float | None:
-    """Mean gain of people on the first groups; None where the new one failed."""
-    people: dict[Setting, dict[str, float]] = {new: {}, old: {}}
-    for one in seen:
-        if one.setting in people and one.seed == 0 and one.fold < n_folds:
-            if one.setting == new and (one.error or one.small_cells):
-                return None
-            people[one.setting] |= one.validation
-    both = sorted(people[new].keys() & people[old].keys())
-    if not both:
-        return None
-    return float(np.mean([people[new][p] - people[old][p] for p in both]))
