@@ -28,13 +28,13 @@ from benchmarks.accuracy.evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.accuracy.strength_tables import ESTIMATORS
 from benchmarks.common import report
-from benchmarks.common.recordings import RECORDINGS
+from benchmarks.common.recordings import RECORDINGS, SHOWN
 from benchmarks.nine_sets.pictures import (
-    SHOWN,
     WIDE,
     censored,
     minutes,
     more_people,
+    new_people,
     panels,
     span_at_least,
     write_score,
@@ -274,6 +274,7 @@ DRAWINGS: dict[str, tuple[str, Callable[[bytes], Figure]]] = {
     ),
     "known_and_new": ("gap.json", lambda text: known_and_new(_rows(text))),
     "methods": ("evidence.json", lambda text: methods(_rows(text))),
+    "new_people": ("hands_off.json", lambda text: new_people(json.loads(text)["short"])),
     "hands_off": ("hands_off.json", lambda text: anytime(_rows(text))),
     "levels": ("levels.json", lambda text: levels(_rows(text))),
     "today": ("today.json", lambda text: minutes(_rows(text))),

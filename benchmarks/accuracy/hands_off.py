@@ -37,6 +37,7 @@ from benchmarks.common import pool, report
 from benchmarks.common.recordings import (
     RECORDINGS,
     SETS,
+    SHOWN,
     arguments,
     load_set,
     temporary_folder,
@@ -235,6 +236,7 @@ def in_short(done: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "data": name,
+                    "recordings": SHOWN[name],
                     "classes": len(load_set(name).labels),
                     "people": len(row["people"]),
                     "minutes": round(parse_budget(budget) / 60),

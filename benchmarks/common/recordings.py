@@ -89,6 +89,19 @@ FURTHER = {
 SETS = (*RECORDINGS, *FURTHER)
 """All nine."""
 
+SHOWN = {
+    "ssvep": "EEG, flicker",
+    "erp": "EEG, pictures",
+    "emg": "EMG, Myo armband",
+    "ciil": "EMG, Myo, shifted",
+    "3dc": "EMG, 3DC armband",
+    "myodisco": "EMG, short gestures",
+    "ecg": "ECG, kinds of beat",
+    "arithmetic": "EEG, arithmetic",
+    "stress": "EEG, kinds of task",
+}
+"""What readers see instead of a name."""
+
 
 @functools.cache
 def load_set(name: str) -> at.SubjectDataset:

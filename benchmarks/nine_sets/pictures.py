@@ -13,6 +13,7 @@ from autotransfer.report.figures.theme import LIGHT, MARKERS
 from autotransfer.search.levels.cases import LATER
 from benchmarks.accuracy.evidence_tables import UNCENSORED
 from benchmarks.accuracy.levels import CHOSEN
+from benchmarks.common.recordings import SETS, SHOWN
 from benchmarks.nine_sets.censoring import ALL, EEGNET
 from benchmarks.nine_sets.today import ONE_COMMAND
 from benchmarks.peers.methods import NOTHING
@@ -20,18 +21,53 @@ from benchmarks.peers.methods import NOTHING
 WIDE = 8.4
 """Inches: the width of a page."""
 
-SHOWN = {
-    "ssvep": "EEG, flicker (3 classes)",
-    "erp": "EEG, pictures (3)",
-    "emg": "EMG, Myo armband (7)",
-    "ciil": "EMG, Myo, shifted (5)",
-    "3dc": "EMG, 3DC armband (11)",
-    "myodisco": "EMG, short gestures (10)",
-    "ecg": "ECG, kinds of beat (4)",
-    "arithmetic": "EEG, arithmetic (2)",
-    "stress": "EEG, kinds of task (4)",
-}
-"""Names of data sets in pictures, with the number of classes."""
+
+def new_people(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw what one command gives of somebody new, by what is known of them: a line of each set.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        The table in short of ``accuracy/hands_off.py``.
+    """
+    found = {row["data"]: row for row in rows}
+    names = [name for name in sorted(SETS, key=SHOWN.__getitem__) if name in found]
+    made = Figure((WIDE, 0.37 * len(names) + 1.1), layout="constrained")
+    ax = made.subplots()
+    ways = (
+        ("guessing", LIGHT.quiet, "|", 7.0),
+        ("classical pipeline", LIGHT.quiet, "s", 5.0),
+        ("nothing of the new person", LIGHT.chosen, "o", 8.0),
+        ("a recording, no labels", LIGHT.many[2], "^", 8.0),
+        ("five labels of each class", LIGHT.placebo, "D", 7.0),
+    )
+    for place, name in enumerate(names):
+        row = found[name]
+        levels = [row["nothing"], row["recording"], row["5 labels"]]
+        shares = [1 / row["classes"], row["classical pipeline"], *levels]
+        reached = [100 * share for share in levels if share is not None]
+        ax.plot([min(reached), max(reached)], [place] * 2, color=LIGHT.faint, lw=4, zorder=1)
+        for (words, color, marker, size), share in zip(ways, shares, strict=True):
+            if share is not None:
+                ax.plot(
+                    100 * share,
+                    place,
+                    color=color,
+                    marker=marker,
+                    markersize=size,
+                    linestyle="",
+                    label=words,
+                )
+    shown = [f"{SHOWN[name]}: {found[name]['classes']} classes" for name in names]
+    ax.set_yticks(range(len(names)), shown)
+    ax.set(xlim=(0, 101), ylim=(-0.5, len(names) - 0.5))
+    ax.set_xlabel("balanced accuracy of new people, %", fontsize="medium")
+    ax.grid(axis="x")
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    _legend(made, columns=5)
+    return made
 
 
 def minutes(rows: Sequence[dict[str, Any]]) -> Figure:
@@ -155,7 +191,7 @@ def censored(rows: Sequence[dict[str, Any]]) -> Figure:
 
 def _where(row: dict[str, Any]) -> str:
     """Name a panel: the data set, and what is unusual about its trials or its encoder."""
-    words = [SHOWN.get(row["data"], row["data"]).split(" (")[0]]
+    words = [SHOWN.get(row["data"], row["data"])]
     words += [row["trials"]] * (row["trials"] != ALL)
     words += [row["encoder"]] * (row["encoder"] != EEGNET)
     return "\n".join(words)
@@ -205,10 +241,10 @@ def write_score(ax: Axes, place: float, height: float) -> None:
     )
 
 
-def _legend(made: Figure) -> None:
+def _legend(made: Figure, columns: int = 3) -> None:
     """Name what is drawn, each thing once, whichever panel it is in."""
     found: dict[Any, Any] = {}
     for ax in made.axes:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    made.legend(list(found.values()), list(found), loc="outside upper center", ncols=3)
+    made.legend(list(found.values()), list(found), loc="outside upper center", ncols=columns)
