@@ -24,9 +24,9 @@ from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.figures.theme import LIGHT, MARKERS, drawing, to_svg
 from autotransfer.search.budget import parse_budget
 from autotransfer.search.levels.cases import LATER
-from benchmarks.accuracy.evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from benchmarks.accuracy.levels import CHOSEN
-from benchmarks.accuracy.strength_tables import ESTIMATORS
+from benchmarks.censors.evidence_tables import NOTHING, OURS, UNCENSORED, Table
+from benchmarks.censors.strength_tables import ESTIMATORS
 from benchmarks.common import report
 from benchmarks.common.recordings import RECORDINGS, SHOWN
 from benchmarks.nine_sets.pictures import (
@@ -51,7 +51,7 @@ def curves(
     Parameters
     ----------
     rows : sequence of dict
-        Of `benchmarks/accuracy/strengths.py`.
+        Of `benchmarks/censors/strengths.py`.
     figure : str
         Column to draw.
     of : str

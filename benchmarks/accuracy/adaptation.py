@@ -20,7 +20,7 @@ import numpy as np
 import autotransfer as at
 from autotransfer.adaptation.statistics import PRIOR
 from autotransfer.training.estimator import balanced_accuracy
-from benchmarks.accuracy import evidence_tables
+from benchmarks.censors import evidence_tables
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import RECORDINGS, arguments, at_work, networks, training_parser
 

@@ -22,8 +22,8 @@ import autotransfer as at
 from autotransfer.data.info import is_ring
 from autotransfer.data.splits import Fold
 from autotransfer.training import AUGMENTATIONS
-from benchmarks.accuracy import evidence_tables
-from benchmarks.accuracy.strength_tables import people
+from benchmarks.censors import evidence_tables
+from benchmarks.censors.strength_tables import people
 from benchmarks.common import pool, report
 from benchmarks.common.parts_of_people import by_cell
 from benchmarks.common.recordings import (

@@ -1,6 +1,6 @@
 """Where would censoring pay? Where the person is a shortcut to the class, or an encoder has room.
 
-On nine data sets the training people are thinned out as in ``accuracy/skew.py`` (each keeps one
+On nine data sets the training people are thinned out as in ``censors/skew.py`` (each keeps one
 class and a fifth of the others), so that who it is tells what it is; and where shares of classes
 differ by nature (`ecg`) all trials are taken, too. Three data sets are trained with two larger
 encoders of braindecode's, whose latents have more room for the person (--encoder; where braindecode
@@ -33,10 +33,10 @@ from autotransfer.search.levels.cases import SAME, Case, Scores
 from autotransfer.search.levels.person import people_held_out, score_cases
 from autotransfer.search.portrait import shuffled
 from autotransfer.search.settings.recipe_space import recipe_space
-from benchmarks.accuracy.censors_on_recordings import PROBED, probe
 from benchmarks.accuracy.levels import mean_over
-from benchmarks.accuracy.skew import SKEWED, thinned
-from benchmarks.accuracy.strength_tables import strengths
+from benchmarks.censors.censors_on_recordings import PROBED, probe
+from benchmarks.censors.skew import SKEWED, thinned
+from benchmarks.censors.strength_tables import strengths
 from benchmarks.common import pool, report
 from benchmarks.common.censors import name_of
 from benchmarks.common.parts_of_people import PARTS, parts

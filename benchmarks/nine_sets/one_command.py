@@ -20,8 +20,8 @@ import numpy as np
 
 from autotransfer.report.statistics import paired
 from autotransfer.search.levels.cases import LATER, SAME
-from benchmarks.accuracy.evidence_tables import holm
 from benchmarks.accuracy.levels import CHOSEN
+from benchmarks.censors.evidence_tables import holm
 from benchmarks.common import report
 from benchmarks.common.recordings import SETS
 from benchmarks.common.report import Goal

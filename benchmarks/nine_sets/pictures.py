@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from autotransfer.report.figures.theme import LIGHT, MARKERS
 from autotransfer.search.levels.cases import LATER
-from benchmarks.accuracy.evidence_tables import UNCENSORED
 from benchmarks.accuracy.levels import CHOSEN
+from benchmarks.censors.evidence_tables import UNCENSORED
 from benchmarks.common.recordings import SETS, SHOWN
 from benchmarks.nine_sets.censoring import ALL, EEGNET
 from benchmarks.nine_sets.today import ONE_COMMAND

@@ -13,17 +13,8 @@ import numpy as np
 import pytest
 
 import autotransfer as at
-from benchmarks.accuracy import (
-    adaptation,
-    augmentations,
-    baseline,
-    erm,
-    gap,
-    own_batches,
-    skew,
-    strength_tables,
-    strengths,
-)
+from benchmarks.accuracy import adaptation, augmentations, baseline, erm
+from benchmarks.censors import gap, own_batches, skew, strength_tables, strengths
 from benchmarks.common import recordings
 from benchmarks.common.recordings import RECORDINGS, Recording
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from autotransfer.report.figures.theme import LIGHT, drawing, to_svg
-from benchmarks.accuracy import strengths
-from benchmarks.accuracy.evidence_tables import UNCENSORED, Table, compare
 from benchmarks.accuracy.levels import CHOSEN
+from benchmarks.censors import strengths
+from benchmarks.censors.evidence_tables import UNCENSORED, Table, compare
 from benchmarks.drawings import (
     DRAWINGS,
     RESULTS,

@@ -12,8 +12,9 @@ import pytest
 import autotransfer as at
 from autotransfer.search.settings.selection import TrialScores, choose
 from autotransfer.search.settings.setting import BASELINE, Setting
-from benchmarks.accuracy import erm, own_batches
-from benchmarks.accuracy.evidence import (
+from benchmarks.accuracy import erm
+from benchmarks.censors import own_batches
+from benchmarks.censors.evidence import (
     classifier_of,
     cross_validated,
     csv_rows,
@@ -21,7 +22,7 @@ from benchmarks.accuracy.evidence import (
     of_whole_seeds,
     put,
 )
-from benchmarks.accuracy.evidence_tables import (
+from benchmarks.censors.evidence_tables import (
     QUARTILE,
     UNCENSORED,
     Table,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autotransfer as at
-from benchmarks.accuracy import gap
+from benchmarks.censors import gap
 
 
 @pytest.mark.parametrize("recorded", [False, True])

@@ -13,7 +13,7 @@ from autotransfer.data.trials import TrialArray
 from autotransfer.search.levels.cases import N_LABELS, few_labels
 from autotransfer.search.levels.person import Known
 from benchmarks.accuracy.levels import groups
-from benchmarks.accuracy.skew import SKEWED
+from benchmarks.censors.skew import SKEWED
 from benchmarks.common.parts_of_people import parts
 from benchmarks.nine_sets import censoring, more_people, today
 

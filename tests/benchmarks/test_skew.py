@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autotransfer as at
-from benchmarks.accuracy import skew
+from benchmarks.censors import skew
 
 N_PEOPLE, N_CLASSES, N_EACH = 6, 3, 10
 Y = np.tile(np.repeat(np.arange(N_CLASSES), N_EACH), N_PEOPLE)

@@ -24,9 +24,9 @@ from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import BASELINE, Setting
 from autotransfer.search.settings.trial import Trial
 from benchmarks.accuracy import erm
-from benchmarks.accuracy.evidence import classifier_of, csv_rows, names_of, put
-from benchmarks.accuracy.evidence_tables import UNCENSORED, Scores, Table, row
-from benchmarks.accuracy.strength_tables import people
+from benchmarks.censors.evidence import classifier_of, csv_rows, names_of, put
+from benchmarks.censors.evidence_tables import UNCENSORED, Scores, Table, row
+from benchmarks.censors.strength_tables import people
 from benchmarks.common import report
 from benchmarks.common.recordings import (
     RECORDINGS,
@@ -126,12 +126,12 @@ def invent_scores(names: Sequence[str]) -> Path:
 
 def main() -> None:
     parser = training_parser(__doc__)
-    parser.add_argument("--csv", type=Path, help="what benchmarks.accuracy.evidence wrote")
+    parser.add_argument("--csv", type=Path, help="what benchmarks.censors.evidence wrote")
     args = arguments(parser, dataset=["ssvep"], max_epochs=1)
     if args.smoke:
         args.csv = invent_scores(args.dataset)
     if args.csv is None:
-        parser.error("--csv FILE is missing: the scores of benchmarks.accuracy.evidence.")
+        parser.error("--csv FILE is missing: the scores of benchmarks.censors.evidence.")
     todo: dict[str, list[erm.Job]] = {}
     tables = {name: Table.read(args.csv, name) for name in args.dataset}
     chosen = read_options(args.options)

@@ -22,8 +22,8 @@ import numpy as np
 
 import autotransfer as at
 from autotransfer.censoring import MEASURES
-from benchmarks.accuracy import evidence_tables
-from benchmarks.accuracy.strength_tables import strengths
+from benchmarks.censors import evidence_tables
+from benchmarks.censors.strength_tables import strengths
 from benchmarks.common import pool, report
 from benchmarks.common.censors import name_of
 from benchmarks.common.parts_of_people import beside, by_cell, jobs, parts, parts_parser

@@ -9,8 +9,8 @@ import numpy as np
 import optuna
 
 from autotransfer.search.settings.space import STRENGTHS
-from benchmarks.accuracy import evidence_tables
-from benchmarks.accuracy.censors_on_recordings import PROBED
+from benchmarks.censors import evidence_tables
+from benchmarks.censors.censors_on_recordings import PROBED
 from benchmarks.common.censors import name_of
 from benchmarks.common.parts_of_people import beside, by_cell
 

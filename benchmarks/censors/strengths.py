@@ -30,8 +30,8 @@ import numpy as np
 import autotransfer as at
 from autotransfer.censoring import MODES
 from autotransfer.search.portrait import shuffled
-from benchmarks.accuracy.censors_on_recordings import probe
-from benchmarks.accuracy.strength_tables import (
+from benchmarks.censors.censors_on_recordings import probe
+from benchmarks.censors.strength_tables import (
     BY_CLASS,
     ESTIMATORS,
     UNCENSORED,

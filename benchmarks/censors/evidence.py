@@ -24,7 +24,7 @@ from autotransfer.search.driver import scores_of
 from autotransfer.search.settings.selection import TrialScores
 from autotransfer.search.settings.setting import Setting
 from autotransfer.search.status import crossval_trials, open_run
-from benchmarks.accuracy.evidence_tables import (
+from benchmarks.censors.evidence_tables import (
     RULE,
     Table,
     candidates,

@@ -1,0 +1,1 @@
+"""Does censoring help? Each censor against the uncensored network, its placebo and competitors."""
