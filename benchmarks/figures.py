@@ -397,7 +397,8 @@ def figures(names: tuple[str, ...]) -> str:
             # Where a benchmark has goals for some of its rows, the others are in its file only.
             rows = [r for r in found[entry] if r.get("goal", 0.0) is not None]
             rows = [r for r in rows if not marked or r[marked]]
-            parts.append(f"{words}\n{command}:\n\n{table(rows, columns)}")
+            if rows:  # a table of what has not been run yet would say nothing
+                parts.append(f"{words}\n{command}:\n\n{table(rows, columns)}")
     return "\n\n".join(parts)
 
 
