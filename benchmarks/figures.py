@@ -207,7 +207,7 @@ TABLES = {
     ),
     "first": (
         "Balanced accuracy of people never seen: by the best of three classical pipelines; by one "
-        "command with nothing of the new person, and for the lower quartile of people; by one "
+        "command with nothing of the new person, the mean and the lower quartile of people; by one "
         "network of its answer with a recording, and with five labels of each class (on ECG of "
         "those who have so many, fewer than half; of arithmetic rest was recorded first and "
         "cleaned harder, which labels of a person show as well).",

@@ -1,6 +1,6 @@
 """AutoTransfer against the uncensored baseline, and against competitors, on people never seen.
 
-Runs AutoTransfer on each data set with the options that `baseline.py` chose, and
+Runs AutoTransfer on each data set with the options that `accuracy/baseline.py` chose, and
 compares the chosen method with the baseline of the same run, person by person (protocol:
 docs/protocol.md). Killed, the same command goes on. `--csv FILE` gets every score (data set,
 setting, seed, fold, side, person), and all tables are made from that file. `--no-run` makes them

@@ -2,7 +2,7 @@
 
 Each censor is trained at several strengths, and at all but the weakest once more with the subject
 labels of the training trials shuffled (the placebo: what the penalty does by merely being there).
-Options are those that `baseline.py` chose (`--options`). People are put into two or
+Options are those that `accuracy/baseline.py` chose (`--options`). People are put into two or
 three parts, and each part is tested by a model of the others: with a model for each person, as in
 `evidence.py`, the same time would show two people instead of all. So fewer people train
 here than there. Nobody validates: all trainings are equally long, and nothing is chosen.
