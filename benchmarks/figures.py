@@ -267,8 +267,9 @@ TABLES = {
     ),
     "today": (
         "What a user would do today, one seed; 'ours is above by' is the run of one command or, "
-        "where there is none yet, its first network, person by person; with labels it is the row "
-        "of ours. CPU minutes are of fitting all groups.",
+        "where there is none yet, its first network, person by person; beside those that have the "
+        "unlabelled trials of the new person it is our first network adapted to them, with labels "
+        "the row of ours. CPU minutes are of fitting all groups.",
         None,
     ),
     "more_people": (

@@ -50,7 +50,8 @@ language = "en_GB"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-# `bash` and `console` blocks are pasted by tests/paste.py, `python` blocks by tests/test_docs.py.
+# `bash` and `console` blocks are pasted by tests/pasted/paste.py, `python` blocks by test_docs.py
+# beside it.
 suppress_warnings = ["config.cache"]  # the gallery's configuration holds functions
 
 autosummary_generate = True

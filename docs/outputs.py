@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-sys.path.insert(0, str(DOCS.parent / "tests"))
+sys.path.insert(0, str(DOCS.parent / "tests" / "pasted"))
 
 from pages import FENCE, commands  # noqa: E402
 

@@ -7,8 +7,9 @@ all its weights, and a classical pipeline of those labels alone, on the same lab
 later trials as in ``accuracy/levels.py``. Trainings that would take longer than --minutes for all
 groups of a set end earlier, with the best weights so far. Beside them stand what is on record of
 AutoTransfer: the runs of one command (``accuracy/hands_off.py``; their minutes are those of both
-cores) and the network that such a run begins with, on the same groups. Finished trainings are kept
-in --keep FILE: the same command goes on, and with --on-record makes the table of what is there.
+cores) and the network that such a run begins with, on the same groups, as it is and adapted to all
+unlabelled trials of the person, as some competitors are. Finished trainings are kept in --keep
+FILE: the same command goes on, and with --on-record makes the table of what is there.
 braindecode and skada are needed for theirs, and are left out by name where they are missing.
 """
 
@@ -42,12 +43,13 @@ from autotransfer.search.levels.cases import (
     few_labels,
     mean_recall,
 )
+from autotransfer.search.levels.worth import Levels
 from autotransfer.search.settings.recipe_space import recipe_space
 from benchmarks.accuracy.levels import DEFAULT, groups, n_groups
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import SETS, arguments, load_set
 from benchmarks.peers.known import Array, Known, Model
-from benchmarks.peers.methods import METHODS, NOTHING
+from benchmarks.peers.methods import METHODS, NOTHING, UNLABELLED
 
 TODAY = (
     "riemann",
@@ -66,6 +68,9 @@ WITH_LABELS = "braindecode"
 
 WITH_OURS = ("statistics+covariances", "statistics+head")
 """What our network does with labels: today's way, or that of before where it alone is on record."""
+
+ADAPTED = "its first network, adapted to a recording"
+"""What stands beside methods that have the unlabelled trials of the new person, too."""
 
 RESULTS = Path(__file__).parents[1] / "results"
 ONE_COMMAND = "one command,"
@@ -195,15 +200,21 @@ def runs_on_record(dataset: str) -> dict[str, tuple[Scores, float | None]]:
 def network_on_record(dataset: str, groups: int) -> dict[str, Scores]:
     """Read what is on record of the first network: trials, or level -> person -> score."""
     parts: dict[str, Scores] = {}
+    results = []
     for line in _lines(RESULTS / "levels.jsonl"):
         job = json.loads(line["key"])
-        if (job["dataset"], job["recipe"], job["seed"]) != (dataset, DEFAULT, 0):
+        wanted = dataset, DEFAULT, 0, groups
+        if (job["dataset"], job["recipe"], job["seed"], job["groups"]) != wanted:
             continue
-        for case in line["result"]["cases"] if job["groups"] == groups else ():
+        results.append(line["result"])
+        for case in line["result"]["cases"]:
             if case["level"] == "nothing":
                 parts.setdefault(case["tested"], {}).update(case["subjects"])
             elif (case["level"], case["amount"]) == ("labels", N_LABELS):
                 parts.setdefault(f"labels, {case['method']}", {}).update(case["subjects"])
+    if results:
+        levels = Levels.of(results, len(results))
+        parts[UNLABELLED] = levels.chosen("recording", None, SAME)
     return parts
 
 
@@ -223,11 +234,17 @@ def rows_of(dataset: str, results: Mapping[Job, Mapping[str, Any]]) -> list[dict
         made.append(row(dataset, f"{ONE_COMMAND} {budget}", NOTHING, scores, best, seconds))
     if network:
         made.append(row(dataset, "its first network", NOTHING, network[SAME], best, None))
+    # All trials of a person are there for those who adapt, and all are predicted.
+    adapted = network.get(UNLABELLED, {})
+    if adapted:
+        made.append(row(dataset, ADAPTED, UNLABELLED, adapted, adapted, None))
     for method in dict.fromkeys(job.method for job in results):
         mine = [result for job, result in results.items() if job.method == method]
         seconds = sum(result["seconds"] for result in mine)
         scores = _together(mine, SAME)
-        made.append(row(dataset, method, METHODS[method].uses, scores, best, seconds))
+        uses = METHODS[method].uses
+        beside = adapted if uses == UNLABELLED and adapted else best
+        made.append(row(dataset, method, uses, scores, beside, seconds))
     mine = [result for job, result in results.items() if job.method == WITH_LABELS]
     way = next((one for one in WITH_OURS if f"labels, {one}" in network), "")
     best = network.get(f"labels, {way}", {})

@@ -167,6 +167,35 @@ def test_runs_on_record_stand_by_budget_with_the_time_of_both_cores(monkeypatch,
     assert found[-1]["ours is above by"] == pytest.approx(0.05)  # than the run of 30 minutes
 
 
+def test_who_adapts_is_compared_with_our_network_adapted(monkeypatch, tmp_path):
+    """Beside a method that has the unlabelled trials, ours has them too."""
+
+    def case(level, method, scores):
+        return {
+            "level": level,
+            "amount": None,
+            "method": method,
+            "tested": "same",
+            "subjects": scores,
+        }
+
+    nothing = dict.fromkeys("1234", 0.5)
+    cases = [
+        case("nothing", "", nothing),
+        case("recording", "statistics", dict.fromkeys(nothing, 0.7)),
+    ]
+    key = json.dumps({"dataset": "emg", "recipe": "default", "seed": 0, "groups": 1})
+    line = json.dumps({"key": key, "result": {"cases": cases, "guard": {}, "judged": {}}})
+    (tmp_path / "levels.jsonl").write_text(line + "\n")
+    monkeypatch.setattr(today, "RESULTS", tmp_path)
+    result = {"same": dict.fromkeys(nothing, 0.6), "later": {}, "seconds": 60.0}
+    methods = "riemann", "braindecode-aligned"
+    jobs = {today.Job("emg", method, 1, 0, np.inf): result for method in methods}
+    above = {row["method"]: row["ours is above by"] for row in today.rows_of("emg", jobs)}
+    assert above["riemann"] == pytest.approx(-0.1)
+    assert above["braindecode-aligned"] == pytest.approx(0.1)
+
+
 def test_the_table_of_what_is_on_record_trains_nothing(monkeypatch, tmp_path):
     """A method that has not finished all groups of a data set is left out of it."""
     result = {"same": {"1": 0.75}, "later": {}, "seconds": 60.0}

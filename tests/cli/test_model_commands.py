@@ -266,6 +266,20 @@ def test_inspect_of_many_people_is_short(tmp_path):
     assert {one["name"] for one in told["findings"]} >= {"missing-class"}
 
 
+def test_inspect_doubts_a_normalisation_only_where_it_is_written(tmp_path):
+    """A run chooses it by the kind of signal, so nobody need be told to set it."""
+    data = at.make_subjects(n_subjects=3, n_trials=12, n_times=32, random_state=0)
+    names = [f"EMG{i}" for i in range(1, data.n_channels + 1)]
+    write_npz(at.SubjectDataset(data.X, data.y, data.subject, channels=names), tmp_path / "e.npz")
+
+    def found(*options):
+        told = json.loads(call("inspect", tmp_path / "e.npz", "--quick", "--json", *options).stdout)
+        return [one["name"] for one in told["findings"]]
+
+    assert "emg-normalised-by-channel" not in found()
+    assert "emg-normalised-by-channel" in found("--normalise", "channel")
+
+
 def test_inspect_goes_on_where_data_are_wrong(tmp_path):
     data = at.make_subjects(n_subjects=3, n_trials=12, n_times=32, random_state=0)
     data.X[4, 1, 3] = np.nan

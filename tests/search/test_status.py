@@ -96,6 +96,14 @@ def test_a_damaged_run_is_not_taken_up(folder, content):
         folder.claim({"data": "a"}, {})
 
 
+def test_what_was_typed_is_kept_when_a_run_of_python_goes_on_at_the_command_line(tmp_path):
+    folder = RunFolder(tmp_path / "new")
+    for typed in (None, "autotransfer run a.npz", None, "autotransfer run ./a.npz"):
+        folder.claim({"data": "a"}, {"command": typed, "begun": "now"})
+    about = json.loads(folder.run.read_text())["about"]
+    assert about == {"command": "autotransfer run a.npz", "begun": "now"}
+
+
 @pytest.mark.skipif(os.name != "posix", reason="only there can be asked for a process")
 def test_a_driver_that_was_killed_is_not_alive(folder):
     status = beat(folder, pid=gone())

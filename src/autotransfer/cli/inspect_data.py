@@ -22,6 +22,7 @@ BUDGETS = ("10m", "30m", "1h", None)
 
 
 def inspect_data(
+    context: typer.Context,
     data: opt.Data,
     quick: Annotated[
         bool, typer.Option("--quick", help="Do not probe the signals, do not measure costs.")
@@ -56,7 +57,9 @@ def inspect_data(
 
         dataset = opt.load_data(data, reading, subjects, only_classes)
     with working("reading the signals"):
-        findings = check(dataset, normalise=normalise)
+        # Where it is not written, a run chooses by the kind of signal.
+        written = opt.is_written(context, "normalise")
+        findings = check(dataset, normalise=normalise if written else None)
     if not as_json:
         _print_data(dataset, findings)
     probe: Leakage | str | None = None

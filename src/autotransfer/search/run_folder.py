@@ -75,6 +75,10 @@ class RunFolder:
                 f"({join_some(shown, 3)}). "
                 "Give another folder, or the same data and options to go on with it."
             )
+        known, command = there.get("about"), about.get("command")
+        if command is not None and isinstance(known, dict) and known.get("command") is None:
+            # Begun in Python, and now somebody types: the report says what to type next.
+            atomic.write_json(self.run, there | {"about": known | {"command": command}})
 
     def write_model(self, key: str, models: list[dict[str, bytes]]) -> None:
         """Write the model folder in one step, then which refit it came from.

@@ -240,9 +240,9 @@ def test_a_missing_extra_is_named(tmp_path):
         "from autotransfer.search.ledger import Ledger\n"
         "Ledger('postgresql://me:secret@127.0.0.1:1/db', 'run')"
     )
-    tests = Path(__file__).parents[2]
+    house = Path(__file__).parents[2] / "house"
     done = subprocess.run(
-        [sys.executable, "-c", code, tests], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, house], capture_output=True, text=True, check=False
     )
     assert "MissingExtraError" in done.stderr
     assert 'pip install "psycopg[binary]"' in done.stderr

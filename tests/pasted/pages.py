@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FENCE = re.compile(
     r"^( *)(`{3,}|~{3,})[ ]*([^\s`]*)[^\n]*\n(.*?)^\1\2[ ]*$", re.DOTALL | re.MULTILINE
 )

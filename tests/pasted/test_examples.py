@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("plot_*.py"))
 # These stand for all where a change is tested: each one imports for seconds.
 FEW = {"plot_sklearn"}
-NOTEBOOK = Path(__file__).parents[1] / "examples" / "plot_model_folder.py"
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "plot_model_folder.py"
 # Needs an environment of its own: tests/exchange/run.sh runs its example there.
 ELSEWHERE = {"braindecode"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 TABLE = {
     "a map written to in memory is sent by the name of its file": [
@@ -57,9 +57,9 @@ TABLE = {
         "search/test_secrets.py::test_an_address_that_cannot_be_used_is_not_read_aloud",
     ],
     "files that hang, take gigabytes or crash": [
-        "test_hostile_files.py::test_the_file_is_refused_by_name",
-        "test_fuzz.py::test_changed_files_load_or_are_refused_by_name",
-        "test_documents.py::test_what_could_not_be_used_is_not_parsed",
+        "refused/test_hostile_files.py::test_the_file_is_refused_by_name",
+        "refused/test_fuzz.py::test_changed_files_load_or_are_refused_by_name",
+        "refused/test_documents.py::test_what_could_not_be_used_is_not_parsed",
         "search/test_status.py::test_a_damaged_run_is_not_taken_up",
         "search/test_status.py::test_a_sign_of_life_that_is_none",
         "data/sources/test_matlab.py::test_numbers_are_those_that_scipy_reads",
@@ -77,7 +77,7 @@ TABLE = {
         "::test_a_worker_goes_with_a_driver_that_is_killed_while_it_imports",
     ],
     "actions that can be moved (lowest versions: bash .ci/run lowest)": [
-        "test_release.py::test_actions_are_pinned_by_hash_and_checkouts_keep_no_credentials",
+        "house/test_release.py::test_actions_are_pinned_by_hash_and_checkouts_keep_no_credentials",
     ],
     "words that leave a beginner alone": [
         "training/test_signals.py::test_words_for_beginners",
@@ -94,5 +94,5 @@ TABLE = {
 def test_each_item_has_its_tests(item):
     for place in TABLE[item]:
         path, _, name = place.partition("::")
-        tree = ast.parse((HERE / path).read_text(encoding="utf-8"))
+        tree = ast.parse((TESTS / path).read_text(encoding="utf-8"))
         assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, place

@@ -1,6 +1,6 @@
 """The table of files made to hang us, to fill the memory or to crash: all are refused by name.
 
-Rows are as in `tests/bad_input.py`; `tests/limited.py` does their acts within limits.
+Rows are as in `tests/refused/bad_input.py`; `tests/refused/limited.py` does their acts within limits.
 """
 
 # A row is a line, however long: that is what makes it a table.
@@ -43,7 +43,7 @@ from bad_files import (
 )
 from bad_input import S, X, Y, dataset, fitted, made
 
-RUN = Path(__file__).parent / "fixtures" / "run"
+RUN = Path(__file__).parents[1] / "fixtures" / "run"
 AUTO = RUN.with_name("auto_run")
 HUGE = 10**400
 HALF = "a\ud800"

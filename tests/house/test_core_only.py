@@ -12,7 +12,7 @@ import pytest
 
 import core_only
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def run_check(folder, body):
@@ -26,7 +26,7 @@ def run_check(folder, body):
     for name in core_only.MODULES:
         (folder / f"{name}.py").write_text("")
     return subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "core_only.py"), "toy"],
+        [sys.executable, str(ROOT / "tests" / "house" / "core_only.py"), "toy"],
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
@@ -74,7 +74,7 @@ def test_an_extra_that_got_in_by_another_way_fails(tmp_path):
 
 def test_a_package_that_is_not_there_fails(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "core_only.py"), "no_such_package"],
+        [sys.executable, str(ROOT / "tests" / "house" / "core_only.py"), "no_such_package"],
         capture_output=True,
         text=True,
         check=False,

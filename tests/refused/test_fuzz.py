@@ -70,7 +70,7 @@ def test_the_judge_notices_what_it_is_for(monkeypatch):
     assert [r["named"] for r in reports.values()] == [True, False, False, False, False, True]
 
 
-if __name__ == "__main__":  # what a name in a report is: python tests/test_fuzz.py npz-17
+if __name__ == "__main__":  # what a name in a report is: python tests/refused/test_fuzz.py npz-17
     import tempfile
 
     import fuzzing

@@ -14,7 +14,7 @@ import yaml
 
 from autotransfer import __version__
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 STEPS = re.compile(r"^STEPS ?=\(?([^)\n]*)\)?$", re.MULTILINE)
 CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
@@ -118,6 +118,12 @@ def test_the_sdist_has_what_its_tests_need(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     with tarfile.open(tmp_path / f"autotransfer-{__version__}.tar.gz") as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
-    wanted = ["README.md", "SECURITY.md", "docs/tutorial.md", "docs/conf.py", "tests/pages.py"]
+    wanted = [
+        "README.md",
+        "SECURITY.md",
+        "docs/tutorial.md",
+        "docs/conf.py",
+        "tests/pasted/pages.py",
+    ]
     assert {*wanted, "examples/plot_random_split.py", "src/autotransfer/py.typed"} <= names
     assert not any(name.startswith(("docs/_build", "docs/generated")) for name in names)

@@ -1,6 +1,6 @@
 """The table of wrong files: damaged, foreign, newer or hostile data, models and checkpoints.
 
-Rows are as in `tests/bad_input.py`.
+Rows are as in `tests/refused/bad_input.py`.
 """
 
 # A row is a line, however long: that is what makes it a table.

@@ -34,7 +34,7 @@ from autotransfer.search.status import read_status
 from bad_files import sign_again
 from bad_input import S, X, Y
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 DEEP = "@DEEP@"
 VALUES = [
     *(None, True, False, 0, -1, 1, 2, 1.5, 10**9, 2**31, 2**63, 2**64, 10**30, 10**400),

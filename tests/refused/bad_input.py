@@ -1,7 +1,7 @@
 """The table of wrong data and wrong options: what a person may hand over by mistake.
 
 Each row is ``(id, act, error, words)``: `act` takes a scratch folder and must end in exactly
-`error`, whose message has all the `words`. `tests/bad_files.py` has the rows about files.
+`error`, whose message has all the `words`. `tests/refused/bad_files.py` has the rows about files.
 """
 
 # A row is a line, however long: that is what makes it a table.

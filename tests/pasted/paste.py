@@ -1,4 +1,4 @@
-"""Try the README and the tutorial as a new user would: ``python tests/paste.py [PAGE ...]``.
+"""Try the README and the tutorial as a new user would: ``python tests/pasted/paste.py [PAGE ...]``.
 
 Makes an empty virtual environment, installs torch and the wheel of this clone, and pastes every
 Python block and every ``autotransfer`` command of the pages, in order, each page in an empty
