@@ -1,7 +1,8 @@
 """Take the pictures of README and docs anew: ``python docs/screenshots.py RUN``.
 
 RUN is the folder of a run; the README shows one of ``autotransfer run emg.npz --budget 30m
---n-jobs 2``. Its report is written by this version of the code and photographed by Chromium.
+--n-jobs 2`` (a run that a benchmark began goes on by that command, and then shows commands).
+Its report is written by this version of the code and photographed by Chromium.
 """
 
 from __future__ import annotations
