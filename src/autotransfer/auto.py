@@ -292,7 +292,8 @@ class AutoTransfer(SignalEstimator):
         if self.classifier is not None and self.classifier.log is not None:
             write_tensorboard(folder.path, self.classifier.log, storage=self.storage)
         folder.tidy()
-        if self.verbose:
+        # The command line prints what the report says first, instead.
+        if self.verbose and getattr(self, "_command", None) is None:
             show.say(results.verdict(summary))
         encoder = None if self.classifier is None else self.classifier.encoder
         spec = None if isinstance(encoder, str | None) else encoder

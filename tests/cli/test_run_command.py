@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,9 +21,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import small
 
+import autotransfer as at
 from autotransfer.cli.app import app
 from autotransfer.cli.output import working
+from autotransfer.data import write_npz
 from autotransfer.errors import AutoTransferError
+from autotransfer.report.auto_summary import first_screen
+from autotransfer.report.gather import gather
 from autotransfer.search.status import read_status
 
 pytestmark = [
@@ -161,6 +166,38 @@ def test_the_same_command_again_says_the_same(study, undisturbed):
     again = call("run", study, "--out", out, *small.OPTIONS, "--json")
     assert json.loads(again.stdout) == json.loads(first.stdout)
     assert (out / "ledger.jsonl").read_bytes() == before
+
+
+def test_a_run_ends_with_what_its_report_says_first(study, undisturbed):
+    out, _ = undisturbed
+    said = call("run", study, "--out", out, *small.OPTIONS).stdout
+    screen = first_screen(gather(out))
+    lines = said.splitlines()
+    assert lines[0] == screen.headline
+    for line, tile in zip(lines[1:], screen.tiles, strict=False):
+        assert line.split() == f"{tile.label} {tile.value} {tile.note}".split()
+    assert "test q25" in said  # of all candidates, for who compares methods
+    assert lines[-2:] == [f"model:  {out / 'model'}", f"report: {out / 'report.html'}"]
+
+
+def test_what_a_hands_off_run_says_to_type_can_be_typed(study, tmp_path, monkeypatch):
+    tiny = ["F1=2", "kernel_length=16", "depthwise_kernel_length=4"]
+    options = [word for one in tiny for word in ("--encoder-options", one)]
+    options += ["--budget", "10s", "--max-epochs", 2, "--device", "cpu", "--no-portraits"]
+    done = small.call("run", study, "--out", tmp_path / "run", *options)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("Of a new person expect ")
+    assert "guessing gives 50 %, a classical pipeline " in said
+    assert "Expect balanced accuracy" not in done.stderr  # said once, in one way
+    somebody = at.load(study).select(subjects=[0])
+    for name in ("new.npz", "recording.npz"):
+        write_npz(somebody, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    typed = [line for line in said.splitlines() if line.startswith("  autotransfer ")]
+    assert [line.split()[1] for line in typed] == ["predict", "adapt", "adapt"]
+    call(*shlex.split(typed[0])[1:])
+    call(*shlex.split(typed[2])[1:])
 
 
 def test_export_writes_the_trials_for_optuna(undisturbed, tmp_path):

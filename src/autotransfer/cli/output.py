@@ -105,6 +105,14 @@ def print_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Non
     out.print(table)
 
 
+def print_facts(rows: Sequence[Sequence[str]]) -> None:
+    """Print words, numbers and notes below each other, without lines or a head."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(visible(f"  {part}" if i == 0 else part)) for i, part in enumerate(row)))
+    console().print(table)
+
+
 def _cell(value: Any) -> Text | str:
     if isinstance(value, Text):
         return value

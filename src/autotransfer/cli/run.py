@@ -11,7 +11,14 @@ import typer
 
 from autotransfer.cli import options as opt
 from autotransfer.cli.forecast import print_forecasts
-from autotransfer.cli.output import print_json, print_table, print_text, say, working
+from autotransfer.cli.output import (
+    print_facts,
+    print_json,
+    print_table,
+    print_text,
+    tell,
+    working,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,8 +183,8 @@ def _command(storage: str | None) -> str:
 
 
 def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:
-    """Print what came of a run."""
-    from autotransfer.search.results import verdict
+    """Print what came of a run: what its report says first."""
+    from autotransfer.search.results import not_tried, verdict
     from autotransfer.search.run_folder import RunFolder
 
     files = RunFolder(auto.run_)
@@ -186,13 +193,22 @@ def _print(auto: AutoTransfer, page: Path, as_json: bool) -> None:
         where = {"run": str(files.path), "model": str(files.model), "report": str(page)}
         print_json(where | {"verdict": verdict(results), "results": results})
         return
-    if not auto.verbose:
-        say(verdict(results))
-    print_table(*(_settings if "members" in results else _candidates)(auto, results))
+    answer = auto._first_screen()
+    tell(answer.headline, "bold")
+    print_facts([(tile.label, tile.value, tile.note) for tile in answer.tiles])
+    if "members" not in results:
+        print_table(*_candidates(auto))
+    more = [f"{words}." for words in [not_tried(results)] if words]
+    for words in (*answer.paragraphs[1:], *answer.warnings, *more):
+        tell(f"\n{words}")
+    print_text("\n")
+    for words, command in answer.next_steps:
+        tell(f"{words}:")
+        print_text(f"  {command}\n")
     print_text(f"model:  {files.model}\nreport: {page}\n")
 
 
-def _candidates(auto: AutoTransfer, results: dict[str, Any]) -> tuple[Any, str]:
+def _candidates(auto: AutoTransfer) -> tuple[Any, str]:
     """Make the closing table of the paper's procedure: rows and title."""
     columns = {
         "setting": "setting",
@@ -203,23 +219,3 @@ def _candidates(auto: AutoTransfer, results: dict[str, Any]) -> tuple[Any, str]:
     }
     rows = auto.candidates_[list(columns)].rename(columns=columns).to_dict("records")
     return rows, "Balanced accuracy over subjects (q25: lower quartile)"
-
-
-def _settings(auto: AutoTransfer, results: dict[str, Any]) -> tuple[Any, str]:
-    """Make the closing table of a hands-off run: settings tried on everybody, the best on top."""
-    columns = {
-        "name": "setting",
-        "chosen": "chosen",
-        "test_mean": "mean",
-        "test_lower_quartile": "lower quartile",
-    }
-    rows: Any = auto.candidates_[list(columns)].rename(columns=columns).to_dict("records")
-    rows.sort(key=lambda row: -row["mean"])
-    n = len(results["members"])
-    if n > 1:
-        # What was chosen is their mean, and no network alone.
-        rows = [row | {"chosen": False} for row in rows]
-        spread = {"mean": results["together"]["mean"]}
-        spread["lower quartile"] = results["together"]["lower_quartile"]
-        rows.insert(0, {"setting": f"the mean of {n} networks", "chosen": True} | spread)
-    return rows, "Balanced accuracy of people held out"

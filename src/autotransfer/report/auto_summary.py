@@ -26,7 +26,7 @@ from autotransfer.report.summary import (
     study_only,
     test_words,
 )
-from autotransfer.search.results import begun_cheaper, cut_short, known_words
+from autotransfer.search.results import begun_cheaper, cut_short, known_words, not_tried
 from autotransfer.search.settings.recipe import Recipe
 
 SCALES = {
@@ -60,11 +60,13 @@ def auto_answer(record: Record) -> Answer:
     headline = f"{so_far} a new person{known} expect {percent(mean.value)}."
     worth, knowing = _worth(record), _knowing(record)
     here = record.results.get("new_person", "nothing")
+    classical = record.results.get("reference", {}).get("mean")
+    beside = "" if classical is None else f", a classical pipeline {percent(classical, 0)}"
     expected = Tile(
         LEVEL_WORDS[here].format(n=record.n_labels),
         percent(mean.value),
         f"95 % interval {percent(mean.low, 0)} to {percent(mean.high, 0)}; guessing gives "
-        f"{percent(1 / record.n_classes, 0)}",
+        f"{percent(1 / record.n_classes, 0)}{beside}",
     )
     tiles = (expected, *(_bought(record, level, one) for level, one in worth.items()))
     if not worth:
@@ -336,8 +338,8 @@ def _how(record: Record) -> Iterator[str]:
             "On the same groups the best of the classical pipelines (covariances in tangent space "
             f"and logistic regression, untuned) recognised {percent(classical)}."
         )
-    if results["not_tried"]:
-        yield f"Not tried for want of time: {join_some(results['not_tried'], 5)}."
+    if not_tried(results):
+        yield f"{not_tried(results)}."
 
 
 def _adapted(record: Record, chosen: Method) -> list[str]:

@@ -193,7 +193,7 @@ def summary(
 
 
 def verdict(results: dict[str, Any]) -> str:
-    """Say in two or three sentences what came of it."""
+    """Say in some sentences, a line each, what came of it."""
     chosen, baseline = results["chosen"], results["baseline"]
     mark = " (chosen by TEST scores: for study only)" if results["rule"]["for_study_only"] else ""
     sentences = []
@@ -225,7 +225,7 @@ def verdict(results: dict[str, Any]) -> str:
     sentences += filter(None, [begun_cheaper(results), cut_short(results)])
     if results["failed"]:
         sentences.append(f"{len(results['failed'])} trials failed")
-    return ". ".join(sentences) + "."
+    return "\n".join(f"{sentence}." for sentence in sentences)
 
 
 def _found(results: dict[str, Any]) -> list[str]:
@@ -251,9 +251,13 @@ def _found(results: dict[str, Any]) -> list[str]:
     sentences = [sentence]
     if results["reference"]["mean"] is not None:
         sentences.append(f"The best of the classical pipelines has {_score(results['reference'])}")
-    if results["not_tried"]:
-        sentences.append(f"Not tried for want of time: {join_some(results['not_tried'], 5)}")
-    return sentences
+    return [*sentences, *filter(None, [not_tried(results)])]
+
+
+def not_tried(results: Mapping[str, Any]) -> str:
+    """Say what a hands-off run had no time for; "" where there is nothing."""
+    waiting = results.get("not_tried")
+    return f"Not tried for want of time: {join_some(waiting, 5)}" if waiting else ""
 
 
 def known_words(results: dict[str, Any]) -> str:
