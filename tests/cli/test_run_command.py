@@ -187,7 +187,7 @@ def test_what_a_hands_off_run_says_to_type_can_be_typed(study, tmp_path, monkeyp
     done = small.call("run", study, "--out", tmp_path / "run", *options)
     assert done.returncode == 0, done.stderr
     said = done.stdout.replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Of a new person expect ")
+    assert said.startswith("Expect ")
     assert "guessing gives 50 %, a classical pipeline " in said
     assert "Expect balanced accuracy" not in done.stderr  # said once, in one way
     somebody = at.load(study).select(subjects=[0])

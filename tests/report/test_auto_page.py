@@ -65,7 +65,7 @@ def test_the_first_screen_is_what_the_ledger_says(tmp_path):
     text, results = out.read_text(), json.loads(RunFolder(RUN).results.read_text())
     said = words(text)
     nested = np.array(list(results["nested_subjects"].values()))
-    assert f"Of a new person expect {100 * nested.mean():.1f}{NBSP}%." in text
+    assert f"Expect {100 * nested.mean():.1f}{NBSP}% on a new person." in text
     assert f"less than {100 * np.percentile(nested, 25):.1f}{NBSP}%" in text
     assert f"guessing among 2 classes gives 50.0{NBSP}%" in text
     first = by_person(RUN, results["first"]["setting"])
@@ -103,7 +103,7 @@ def test_the_best_so_far_is_marked_everywhere(run):
     assert text.partition("<title>")[2].startswith("BEST SO FAR")
     assert "The best answer so far" in said
     assert "The answer Training" not in said
-    assert "So far, of a new person expect" in said
+    assert "So far, expect " in said
     assert "the same command goes on with it" in said
     assert "19 trials ended since this answer was written" in said
     shown = pictures(text)

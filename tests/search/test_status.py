@@ -145,8 +145,8 @@ def test_looking_at_a_hands_off_run_imports_nothing_heavy():
         assert line.split("|")[2].strip() == line.split("|")[3].strip()  # all that was to be done
     results = json.loads((AUTO_RUN / "results.json").read_text())["nested"]
     assert said[-1] == (
-        f"The run is complete. Of a new person expect balanced accuracy {results['mean']:.3f} "
-        f"(lower quartile {results['lower_quartile']:.3f})."
+        f"The run is complete. Expect balanced accuracy {results['mean']:.3f} "
+        f"(lower quartile {results['lower_quartile']:.3f}) on a new person."
     )
     assert json.loads(heavy) == []
 

@@ -58,8 +58,8 @@ def _words(run_status: RunStatus) -> str:
     if run_status.expected is not None:
         spread = run_status.expected
         expected = (
-            f" Of a new person expect balanced accuracy {spread['mean']:.3f} "
-            f"(lower quartile {spread['lower_quartile']:.3f})."
+            f" Expect balanced accuracy {spread['mean']:.3f} "
+            f"(lower quartile {spread['lower_quartile']:.3f}) on a new person."
         )
     if run_status.complete:
         return f"The run is complete.{expected}"

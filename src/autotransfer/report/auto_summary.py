@@ -54,10 +54,10 @@ def auto_answer(record: Record) -> Answer:
     mean = _expected(record, list(scores.values()))
     lower = float(np.percentile(list(scores.values()), 25))
     change = None if chosen is first else paired(scores, first.test)
-    so_far = "So far, of" if record.best_so_far else "Of"
+    expect = "So far, expect" if record.best_so_far else "Expect"
     assert record.results is not None
     known = known_words(record.results)
-    headline = f"{so_far} a new person{known} expect {percent(mean.value)}."
+    headline = f"{expect} {percent(mean.value)} on a new person{known}."
     worth, knowing = _worth(record), _knowing(record)
     here = record.results.get("new_person", "nothing")
     classical = record.results.get("reference", {}).get("mean")
@@ -80,7 +80,7 @@ def auto_answer(record: Record) -> Answer:
     if not record.nested:
         how = f"bootstrap over {people(len(scores))}, too few to choose without each of them"
     paragraphs = (
-        f"Of a person whom the model has never seen{known and ',' + known}, expect it to "
+        f"On a person whom the model has never seen{known and ',' + known}, expect it to "
         f"recognise {percent(mean.value)} of the trials, every class counting the same (balanced "
         f"accuracy{guessing_words(record)}). The 95 % interval is from {percent(mean.low)} to "
         f"{percent(mean.high)} ({how}); a quarter of "
@@ -99,7 +99,7 @@ def auto_answer(record: Record) -> Answer:
 
 
 LEVEL_WORDS = {
-    "nothing": "Of a new person",
+    "nothing": "New person, nothing known",
     "recording": "With a recording, no labels",
     "stream": "Going along, trial by trial",
     "labels": "With {n} labels of each class",

@@ -117,7 +117,7 @@ def answer(record: Record) -> Answer:
         ),
     )
     paragraphs = (
-        f"The chosen method is {chosen.name}{mark}: {censor_words(chosen.setting)}. Of a person it "
+        f"The chosen method is {chosen.name}{mark}: {censor_words(chosen.setting)}. On a person it "
         f"has never seen, expect it to recognise {percent(_expectation(record, chosen))} of the "
         f"trials, every class counting the same (balanced accuracy{guessing_words(record)}). The "
         f"same model without censoring recognised {percent(mean_score(baseline))}.",
@@ -153,7 +153,7 @@ def _uncensored(record: Record, baseline: Method, warnings: tuple[str, ...]) -> 
     )
     paragraphs = [
         "No censor did better than the uncensored baseline in cross-validation, so the uncensored "
-        f"model is what you get. Of a person it has never seen, expect it to recognise "
+        f"model is what you get. On a person it has never seen, expect it to recognise "
         f"{percent(mean.value)} of the trials, every class counting the same (balanced "
         f"accuracy{guessing_words(record)}).",
         _beside(record, baseline),
@@ -208,7 +208,7 @@ def _expected(record: Record, chosen: Method) -> Tile:
     note = "each person scored under the choice made without them"
     if not record.nested:
         note = chosen.name
-    return Tile("Of a new person", percent(_expectation(record, chosen)), note)
+    return Tile("New person, nothing known", percent(_expectation(record, chosen)), note)
 
 
 def _beside(record: Record, chosen: Method) -> str:

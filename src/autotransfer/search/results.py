@@ -199,7 +199,7 @@ def verdict(results: dict[str, Any]) -> str:
     sentences = []
     if results["nested"]["mean"] is not None:
         sentences.append(
-            f"Expect {_score(results['nested'])} of a new person{known_words(results)}: each "
+            f"Expect {_score(results['nested'])} on a new person{known_words(results)}: each "
             "person was tested by a model that had never seen them, and chosen without their score"
         )
     if "members" in results:
