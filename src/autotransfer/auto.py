@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from autotransfer.adaptation.registry import AUTO
+from autotransfer.adaptation.statistics import PRIOR
 from autotransfer.data.problem import Problem
 from autotransfer.errors import AutoTransferError, BudgetError
 from autotransfer.notebook import Card
@@ -434,13 +435,20 @@ class AutoTransfer(SignalEstimator):
         return self.best_estimator_.score(X, y, sample_weight)
 
     def adapt(
-        self, X: Any, y: Any = None, *, unlabelled: Any = None, method: str = AUTO
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        unlabelled: Any = None,
+        method: str = AUTO,
+        prior: int = PRIOR,
+        all_classes: bool = False,
     ) -> CensoredClassifier | Ensemble:
         """Make a model for one new person from some of their trials, with labels or without.
 
         Parameters
         ----------
-        X, y, unlabelled, method
+        X, y, unlabelled, method, prior, all_classes
             As for `autotransfer.CensoredClassifier.adapt`.
 
         Returns
@@ -449,12 +457,20 @@ class AutoTransfer(SignalEstimator):
             A copy of ``best_estimator_`` for this person.
         """
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.adapt(X, y, unlabelled=unlabelled, method=method)
+        return self.best_estimator_.adapt(
+            X, y, unlabelled=unlabelled, method=method, prior=prior, all_classes=all_classes
+        )
 
-    def live(self) -> Live:
-        """Begin to go along with one new person, trial by trial (level ``stream``)."""
+    def live(self, *, prior: int = PRIOR, method: str = AUTO) -> Live:
+        """Begin to go along with one new person, trial by trial (level ``stream``).
+
+        Parameters
+        ----------
+        prior, method
+            As for `autotransfer.CensoredClassifier.live`.
+        """
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.live()
+        return self.best_estimator_.live(prior=prior, method=method)
 
     def describe(self) -> str:
         """Say in words what the chosen model takes, what it gives, and how it was made."""

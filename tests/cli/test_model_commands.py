@@ -19,6 +19,7 @@ import small
 import autotransfer as at
 from autotransfer.cli.app import app
 from autotransfer.data import write_npz
+from autotransfer.errors import SettingError
 
 pytestmark = pytest.mark.filterwarnings("ignore::autotransfer.errors.AutoTransferWarning")
 
@@ -103,6 +104,30 @@ def test_predict_needs_signals_only(study, fitted, tmp_path):
         assert other.pop("true") == str(data.y[int(row["trial"])])
         assert row == other
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".npz"] == [out.name]
+
+
+def test_labels_of_one_person_are_used_though_the_file_does_not_say_whose(study, fitted, tmp_path):
+    model, _ = fitted
+    mine = at.load(study).select(subjects=[2])
+    np.savez(tmp_path / "eve.npz", X=mine.X[:], y=mine.y)
+    done = call("predict", model, tmp_path / "eve.npz", "--out", tmp_path / "predicted.csv")
+    score = at.CensoredClassifier.load(model).score(mine.X, mine.y)
+    (line,) = (line for line in done.stdout.splitlines() if "eve.npz" in line)
+    assert f"{score:.3f}" in line
+    done = call("adapt", model, tmp_path / "eve.npz", "--labels", "--out", tmp_path / "eve.model")
+    assert "24 of them with labels" in done.stderr
+    assert at.load(tmp_path / "eve.npz", subject="eve").subject_names == ["eve"]
+    with pytest.raises(SettingError, match="says itself whose trials"):
+        at.load(study, subject="eve")
+
+
+@pytest.mark.parametrize("option", [("--band", "4-40"), ("--tmax", 2), ("--sfreq", 99)])
+def test_what_cuts_recordings_is_refused_for_trials(study, fitted, tmp_path, option):
+    model, _ = fitted
+    np.savez(tmp_path / "new.npz", X=at.load(study).X[:7])
+    for file in (tmp_path / "new.npz", study):
+        done = call("predict", model, file, *option, code=1)
+        assert f"{str(option[0]).removeprefix('--')} cannot be set for" in done.stderr
 
 
 @pytest.fixture(scope="module")

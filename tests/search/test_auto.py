@@ -414,6 +414,15 @@ def test_a_setting_that_did_nothing_is_no_candidate(tmp_path, capfd, prune, epoc
         ({"budget": "soon"}, BudgetError, "soon"),
         ({"engine": "locla"}, SettingError, "Did you mean 'local'"),
         ({"classifier": at.CensoredClassifier(normalise="z")}, SettingError, "z"),
+        ({"classifier": at.CensoredClassifier("mmd")}, SettingError, "measure='mmd' .*Space"),
+        ({"classifier": at.CensoredClassifier(strength=3)}, SettingError, "strength=3 .*ignored"),
+        ({"classifier": at.CensoredClassifier(random_state=1)}, SettingError, "to AutoTransfer"),
+        ({"classifier": at.CensoredClassifier(validation=[1])}, SettingError, "n_folds"),
+        (
+            {"classifier": at.CensoredClassifier(patience=3), "procedure": "auto"},
+            SettingError,
+            "patience=3 .*when to stop",
+        ),
         (
             {"classifier": at.CensoredClassifier(schedule="cosine"), "prune": True},
             SettingError,

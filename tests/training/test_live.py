@@ -12,7 +12,7 @@ import torch
 import autotransfer as at
 from autotransfer.adaptation import stream
 from autotransfer.adaptation.fitted import Fitted
-from autotransfer.adaptation.guard import ALWAYS
+from autotransfer.adaptation.guard import ALWAYS, Guard
 from autotransfer.adaptation.registry import Policy
 from autotransfer.errors import (
     ChannelMismatchError,
@@ -233,3 +233,28 @@ def test_threads_are_served_one_at_a_time(clf):
     assert np.allclose(np.sum(told, axis=1), 1)
     state = live.model().network_.state_dict()
     assert all(torch.isfinite(value).all() for value in state.values())
+
+
+def test_a_model_that_is_trained_anew_knows_nobody(clf, tmp_path):
+    live = clf.live()
+    live.predict_proba(X[:10])
+    again = at.load_model(live.save(tmp_path / "live"))
+    assert again.live().n_trials == 10
+    again.fit(KNOWN)
+    assert again.live().n_trials == 0
+    fresh = at.load_model(again.save(tmp_path / "anew")).live()
+    assert fresh.n_trials == 0
+    np.testing.assert_allclose(fresh.predict_proba(X[0]), again.predict_proba(X[:1])[0], atol=1e-6)
+
+
+def test_trials_of_few_classes_are_waited_out_though_a_recording_of_them_is_used(clf):
+    """What a guard lets be done with a recording of few classes was scored with those alone."""
+    never = Guard(2.0, 2.0, certainty=True)
+    made = with_policy(clf, Policy(stream="statistics", guard=never))
+    few = NEW.X[:][NEW.y == NEW.y[0]]
+    live = made.live()
+    live.predict_proba(np.concatenate([few, few])[:41])
+    np.testing.assert_array_equal(live.model().predict_proba(X), clf.predict_proba(X))
+    with pytest.warns(at.AutoTransferWarning, match="few of the classes"):
+        certain = made.adapt(few)
+    assert np.abs(certain.predict_proba(X) - clf.predict_proba(X)).max() > 0.001

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -189,7 +190,10 @@ class Stream:
         names = self.policy.stream.split("+")
         if not self._norms:
             names = [name for name in names if name != "statistics"]
-        method = fitting(self.origin, person, "+".join(names) or NONE, self.policy.guard)
+        # Trials of few classes are waited out: what is done with a recording of them was never
+        # scored in a stream.
+        guard = replace(self.policy.guard, certainty=False)
+        method = fitting(self.origin, person, "+".join(names) or NONE, guard)
         return None if method == NONE else adapt(self.origin, person, method, self.prior)
 
     def _take(self) -> None:

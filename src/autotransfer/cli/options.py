@@ -182,6 +182,16 @@ def load_data(
     return dataset
 
 
+def refuse_reading(reading: Reading, what: str) -> None:
+    """Refuse options that cut recordings where there is nothing to cut."""
+    from autotransfer.errors import SettingError, join_some
+
+    given = list(_loading(reading))
+    if given:
+        options = join_some([f"--{name}" for name in given])
+        raise SettingError(f"{options} cannot be set for {what}: its trials are cut already.")
+
+
 def _loading(reading: Reading) -> dict[str, Any]:
     """Turn the words of a command line into options of `autotransfer.load`."""
     options = {n: reading[n] for n in ("tmin", "tmax", "sfreq", "task") if reading[n] is not None}

@@ -109,7 +109,9 @@ def print_facts(rows: Sequence[Sequence[str]]) -> None:
     """Print words, numbers and notes below each other, without lines or a head."""
     table = Table.grid(padding=(0, 3, 0, 0))
     for row in rows:
-        table.add_row(*(Text(visible(f"  {part}" if i == 0 else part)) for i, part in enumerate(row)))
+        table.add_row(
+            *(Text(visible(f"  {part}" if i == 0 else part)) for i, part in enumerate(row))
+        )
     console().print(table)
 
 

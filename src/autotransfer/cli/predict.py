@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotransfer import atomic
-from autotransfer.cli.options import Data, Json, Model, Overwrite, Reading, load_data, load_model
+from autotransfer.cli.options import (
+    Data,
+    Json,
+    Model,
+    Overwrite,
+    Reading,
+    load_data,
+    load_model,
+    refuse_reading,
+)
 from autotransfer.cli.output import print_json, print_table, print_text, say, working
 from autotransfer.errors import DataError, LabelError, MissingSubjectError
 from autotransfer.text import csv_cell
@@ -113,13 +122,16 @@ def predict(
 
 def _load(data: str, reading: Reading) -> tuple[SubjectDataset | Recording, SubjectDataset | None]:
     """Load signals, and their labels if there are any."""
-    from autotransfer.data.sources.npz import read_recording
+    from autotransfer.data.sources.npz import members, read_recording
 
     path = Path(data).expanduser()
     if path.suffix.lower() == ".npz" and path.is_file():
-        recording = read_recording(path)
-        if recording is not None:
-            return recording, None
+        names = members(path)
+        if "y" not in names:
+            refuse_reading(reading, "a .npz file without labels")
+            return read_recording(path), None
+        if "subject" not in names and reading["subject"] is None:
+            reading = reading | {"subject": path.name}
     try:
         dataset = load_data(data, reading)
     except MissingSubjectError:

@@ -204,6 +204,19 @@ def shared_of(estimator: Any, X: Any, y: Any, subject: Any) -> Shared:
     return Shared(problem, given, digest(parts), **known)
 
 
+_DECIDED_BY = {
+    **dict.fromkeys(
+        ("measure", "mode", "strength", "measure_options"),
+        "Which censors are tried is said by space, such as "
+        'Space(["mmd"], ["marginal"], {"mmd": [1.0, 3.0]}).',
+    ),
+    "random_state": "Give it to AutoTransfer, whose trials have seeds of their own.",
+    "validation": "Who validates is said by n_folds.",
+    "checkpoint": "A run goes on by itself where it was.",
+}
+"""Options that a classifier of a run may not have, because they would do nothing, and what does."""
+
+
 def _classifier(estimator: Any) -> CensoredClassifier:
     classifier = CensoredClassifier() if estimator.classifier is None else estimator.classifier
     if not isinstance(classifier, CensoredClassifier):
@@ -211,6 +224,20 @@ def _classifier(estimator: Any) -> CensoredClassifier:
         raise SettingError(
             f"classifier must be a CensoredClassifier, whose options all trials share, not "
             f"{classifier!r}. For an encoder: classifier=CensoredClassifier(encoder={word!r})."
+        )
+    for name in _set_options(estimator.classifier):
+        if name in _DECIDED_BY:
+            value = getattr(classifier, name)
+            raise SettingError(
+                f"{name}={value!r} of the classifier would be ignored by a run. {_DECIDED_BY[name]}"
+            )
+    if estimator.procedure == "auto" and classifier.patience is not None:
+        # Those of a fold who validate are those whom its score is about: nobody else is held out.
+        raise SettingError(
+            f"patience={classifier.patience} would let people decide when to stop the very "
+            "training that they score. Leave it out: a run of procedure='auto' tries shorter and "
+            "longer trainings (n_steps). procedure='paper' has people who validate and others who "
+            "test."
         )
     return classifier
 
@@ -345,6 +372,8 @@ def run_definition(shared: Shared, options: RunOptions) -> dict[str, Any]:
         "budget": options.budget,
         **{name: getattr(options, name) for name in same},
         **({} if options.recipes is None else {"recipes": options.recipes.to_json()}),
+        # Groups that nobody asked for are as many as the budget carries.
+        **({"n_folds_given": True} if options.recipes and options.n_folds_given else {}),
         **({} if options.new_person == "nothing" else {"new_person": options.new_person}),
         **({} if options.n_labels == N_LABELS else {"n_labels": options.n_labels}),
     }

@@ -278,6 +278,7 @@ class CensoredClassifier(SignalModel):
         """Keep what was trained, and how well it does on the validation subjects."""
         network, normaliser, progress = fitted
         self.network_, self.normaliser_ = network, normaliser
+        self.stream_ = None  # of a model that went along with somebody, and is trained anew
         _, self.n_channels_, self.n_times_ = problem.X.shape
         self.amplitude_ = amplitude(problem.X.take(fold.train))
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch

@@ -41,6 +41,16 @@ def test_channels_are_masked_unless_people_gain_by_something_else(channels, enco
     assert "augment=mask+mix" in str(both)
 
 
+def test_another_encoder_costs_as_little_with_another_normalisation():
+    space = offered(None)[1]
+    covariance = next(
+        r for r in space.neighbours(space.default, "encoder") if "bands" not in str(r)
+    )
+    other = covariance.with_options({"normalise": "train"})
+    assert space.cost(covariance) < 0.25
+    assert space.cost(other) == pytest.approx(space.cost(covariance))
+
+
 @pytest.mark.parametrize(
     "options", [{"fixed": ["augment"]}, {"classifier": at.CensoredClassifier(augment="mix")}]
 )

@@ -47,7 +47,7 @@ SECONDS = 0.4
 """Length of a trial: as long as a picture is shown."""
 
 ENDING = "_faceshouses.mat"
-HOUSES, FACES, BETWEEN = range(1, 51), range(51, 101), 101
+HOUSES, FACES = range(1, 51), range(51, 101)  # 101 stands between pictures
 _NEEDED = ("data", "stim", "srate")
 _SHORTEST = 0.05  # seconds; pictures last 0.4
 

@@ -73,9 +73,9 @@ def load(source: Any, **options: Any) -> SubjectDataset:
     **options
         For recordings: ``events``, ``tmin``, ``tmax``, ``band``, ``sfreq``, ``channels`` and, where
         they do not tell it, ``subject``; for a BIDS folder ``task`` instead. For epochs:
-        ``subject``, ``label``, ``channels``. For MOABB: ``paradigm``, ``subjects``. For arrays:
-        what `SubjectDataset` takes by name, for instance ``sfreq``. For a name: what its reader
-        takes.
+        ``subject``, ``label``, ``channels``. For MOABB: ``paradigm``, ``subjects``. For a ``.npz``
+        file of one person that does not say whose it is: ``subject``. For arrays: what
+        `SubjectDataset` takes by name, for instance ``sfreq``. For a name: what its reader takes.
 
     Returns
     -------
@@ -185,11 +185,12 @@ def _load_path(path: Path, options: dict[str, Any]) -> SubjectDataset:
             f"The folder {path} is not a store: it has no {DESCRIPTION}, only "
             f"{join_some(inside) or 'nothing'}. {LOADABLE}"
         )
-    _only(options, (), "a store" if kind else f"a {suffix or 'plain'} file")
+    allowed = ("subject",) if suffix == ".npz" and not kind else ()
+    _only(options, allowed, "a store" if kind else f"a {suffix or 'plain'} file")
     if kind == "store":
         return read_store(path)
     if suffix == ".npz":
-        return read_npz(path)
+        return read_npz(path, **options)
     if suffix in _ADVICE:
         raise SourceError(f"{path} cannot be loaded directly. {_ADVICE[suffix]}")
     raise SourceError(f"{path} is of no known kind ({suffix or 'no ending'}). {LOADABLE}")

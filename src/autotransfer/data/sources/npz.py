@@ -24,7 +24,7 @@ from autotransfer.data.info import VOLTS, Recording, SignalInfo
 from autotransfer.data.sources import files, npy
 from autotransfer.data.trials import TrialArray
 from autotransfer.data.validate import as_channel_names, as_sampling_rate, as_trials, as_unit
-from autotransfer.errors import SourceError, join_some
+from autotransfer.errors import SettingError, SourceError, join_some
 
 NEEDED = ("X", "y", "subject")
 # Our words first, then those found in files that other people wrote.
@@ -35,13 +35,15 @@ SUBJECT_KEYS = ("subjects", "subject_names")
 _LONGEST_READ = 2**26
 
 
-def read_npz(path: atomic.PathLike) -> SubjectDataset:
+def read_npz(path: atomic.PathLike, subject: str | None = None) -> SubjectDataset:
     """Read a data set from a ``.npz`` file.
 
     Parameters
     ----------
     path : path
         The file. ``<stem>.json`` beside it is read too, if it exists.
+    subject : str, optional
+        Whose trials these are, for a file of one person that does not say it.
 
     Returns
     -------
@@ -64,28 +66,37 @@ def read_npz(path: atomic.PathLike) -> SubjectDataset:
     SubjectDataset(4 trials, 2 subjects, 2 classes, 2 channels x 9 times, 200 Hz)
     """
     file = Path(path).expanduser()
-    with _opened(file) as arrays, files.about(file):
+    with _opened(file, NEEDED if subject is None else NEEDED[:2]) as arrays, files.about(file):
+        if subject is not None and "subject" in arrays.members:
+            raise SettingError(f"{file} says itself whose trials it holds: leave subject out.")
+        y = arrays["y"]
         return SubjectDataset(
             arrays.signals(),
-            arrays["y"],
-            arrays["subject"],
+            y,
+            np.full(len(y), subject) if subject is not None else arrays["subject"],
             session=arrays.get("session"),
             recording=arrays.get("recording"),
             sfreq=arrays.number("sfreq"),
             channels=arrays.names(CHANNEL_KEYS),
             unit=arrays.unit(),
             classes=arrays.names(CLASS_KEYS),
-            subjects=arrays.names(SUBJECT_KEYS),
+            subjects=arrays.names(SUBJECT_KEYS) if subject is None else None,
         )
 
 
-def read_recording(path: atomic.PathLike) -> Recording | None:
+def members(path: atomic.PathLike) -> list[str]:
+    """Name the arrays of a ``.npz`` file."""
+    with _opened(Path(path).expanduser(), required=()) as arrays:
+        return list(arrays.members)
+
+
+def read_recording(path: atomic.PathLike) -> Recording:
     """Read a ``.npz`` file without labels: trials of a new person, to predict.
 
     Returns
     -------
-    Recording or None
-        Trials x channels x times; None if the file has labels and subjects, for `read_npz`.
+    Recording
+        Trials x channels x times.
 
     Examples
     --------
@@ -97,8 +108,6 @@ def read_recording(path: atomic.PathLike) -> Recording | None:
     """
     file = Path(path).expanduser()
     with _opened(file, required=("X",)) as arrays, files.about(file):
-        if all(key in arrays.members for key in NEEDED):
-            return None
         trials = arrays.signals()
         channels = arrays.names(CHANNEL_KEYS)
         names = None if channels is None else as_channel_names(channels, trials.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -27,14 +27,17 @@ class Levels:
         What was seen of recordings: what they were cut to -> person -> that.
     left_out : tuple of Case
         Cases for which there was no time in some group.
+    lacking : int
+        Groups that could not be scored at all, because a worker died or something else went wrong.
     """
 
     scores: dict[Case, Scores] = field(default_factory=dict)
     seen: dict[str, dict[str, list[Seen]]] = field(default_factory=dict)
     left_out: tuple[Case, ...] = ()
+    lacking: int = 0
 
     @classmethod
-    def of(cls, results: Iterable[Mapping[str, Any]], n_groups: int) -> Levels:
+    def of(cls, results: Sequence[Mapping[str, Any]], n_groups: int) -> Levels:
         """Put together what `score_levels` gave for each of so many groups of people."""
         found: dict[Case, list[Scores]] = {}
         seen: dict[str, dict[str, list[Seen]]] = {}
@@ -52,7 +55,7 @@ class Levels:
             for case, parts in whole.items()
         }
         scored = {case: scores for case, scores in merged.items() if scores}
-        return cls(scored, seen, tuple(left_out))
+        return cls(scored, seen, tuple(left_out), n_groups - len(results))
 
     def ways(
         self, level: str, amount: int | None, tested: str = LATER, guard: Guard | None = None
@@ -170,7 +173,7 @@ class Levels:
         return {amount: scores for amount, scores in found.items() if set(scores) == everybody}
 
     def not_tried(self) -> list[str]:
-        """Name the amounts of a level that there was no time for.
+        """Name the amounts of a level that there was no time for, and what could not be done.
 
         Examples
         --------
@@ -180,7 +183,8 @@ class Levels:
         words = {"recording": " trials", "labels": " of each class"}
         missing = dict.fromkeys((c.level, c.amount) for c in self.left_out if c.tested == LATER)
         scored = {(c.level, c.amount) for c in self.scores}
-        return [
+        failed = [f"levels: scoring {self.lacking} of the groups failed"] if self.lacking else []
+        return failed + [
             f"level {level}" + ("" if amount is None else f" with {amount}{words[level]}")
             for level, amount in missing
             if (level, amount) not in scored

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from autotransfer.search.procedures.closing import (
     record_levels,
     record_portraits,
     share_out,
+    submit,
     submit_refits,
 )
 from autotransfer.search.procedures.held_out import HeldOut, mean_probabilities
@@ -81,6 +83,9 @@ CLEARLY = 0.8
 
 LEVELS = 0.08
 """Share of a budget that is kept to score what is known of a new person."""
+
+PORTRAITS = "portraits of the latents"
+"""As what they are named where there was no time for them."""
 
 PROBING = 20.0
 """Seconds that a portrait of the latent takes beside its training."""
@@ -196,7 +201,7 @@ class AutoProcedure:
         if self._levels:
             levels = self._score_levels(outcome, plan)
             outcome = replace(outcome, levels=levels, missed=(*self._missed, *levels.not_tried()))
-        if self._closing["portraits"]:
+        if self._closing["portraits"] or (self._portraits and PORTRAITS not in self._missed):
             trial = self._trials(outcome.answer.setting, plan)[0]
             parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)
             record_portraits(trial, *parts)
@@ -218,9 +223,9 @@ class AutoProcedure:
             parts = (self.clock.left, networks, reserve, portrait, self._workers)
             most, levels, portraits = share_out(*parts)
             level_seconds = levels * self._workers / plan.n_folds
-        missed = [*self._missed]
+        missed = list(dict.fromkeys(self._missed))  # seeds are tried twice
         if self._portraits and not portraits:
-            missed.append("portraits of the latents")
+            missed.append(PORTRAITS)
         decided = {"most": most, "portraits": portraits, "missed": missed}
         return decided | {"level_seconds": level_seconds}
 
@@ -259,7 +264,9 @@ class AutoProcedure:
         if plan is None:
             assert self.options.budget is not None
             plan = self._fit_groups(self.options.budget)
-        self.progress.say(describe(plan, self.options, self.options.n_jobs))
+        if self.options.budget is not None:
+            plan = replace(plan, workers=self._workers)
+        self.progress.say(describe(plan, self.options, plan.workers))
         self.ledger.write_plan("auto", plan.to_json())
         return plan
 
@@ -279,9 +286,14 @@ class AutoProcedure:
         return engine.n_workers
 
     def _spent_before(self) -> float:
-        """Seconds that are on record."""
+        """Seconds of a budget that are on record."""
+        plan = self.ledger.plan("auto")
+        if plan is None:
+            return 0.0
         entries = [e for stage in self.ledger.stages() for e in self.ledger.entries(stage)]
-        return float(sum(e.result.get("seconds", 0.0) for e in entries)) / self.options.n_jobs
+        # A run of before this was written down had as many as it was told.
+        workers = plan.get("workers", self.options.n_jobs)
+        return float(sum(e.result.get("seconds", 0.0) for e in entries) / workers + plan["spent"])
 
     def _seconds(self, setting: Setting, plan: AutoPlan) -> float:
         """Seconds of a training: what it took before, else what the recipe lets expect."""
@@ -327,14 +339,16 @@ class AutoProcedure:
         key = digest(["reference", self.shared.hash, plan.n_folds])
         if key in self.ledger.ids("reference"):
             return lambda: None
-        engine, handle = self.start()
-        future = engine.submit(reference, handle, plan.n_folds)
+        task = partial(submit, self.start, reference, plan.n_folds)
+        future = task()
 
         def end() -> None:
             parts = (self.ledger, self.driver, self.progress)
             definition = {"n_folds": plan.n_folds}
             name = "classical reference"
-            record_extra(future, name, *parts, id=key, stage="reference", definition=definition)
+            record_extra(
+                future, task, name, *parts, id=key, stage="reference", definition=definition
+            )
 
         return end
 
@@ -495,7 +509,12 @@ class AutoProcedure:
         return best_setting(tried, self.rule)
 
     def _still_falling(self, setting: Setting) -> bool:
-        mine = [e for e in self._entries() if e.state == "done" and e.trial.setting == setting]
+        # Of the steps before: seeds that a run of before has on record come after this is asked.
+        mine = [
+            e
+            for e in self._entries()
+            if e.state == "done" and e.trial.setting == setting and e.trial in self._known
+        ]
         return sum(bool(e.result["still_falling"]) for e in mine) > len(mine) / 2
 
     def _together(self, members: Sequence[Member], plan: AutoPlan) -> dict[str, float] | None:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from autotransfer.errors import EngineError, RunStoppedError
@@ -69,10 +70,15 @@ def share_out(
     return most, max(levels, left - (looking or 0.0) if portraits else left), portraits
 
 
+def submit(start: Start, work: Callable[..., Any], *given: Any) -> Future[Any]:
+    """Have something done by the engine, which is started where it is not there (any more)."""
+    engine, handle = start()
+    return engine.submit(work, handle, *given)
+
+
 def submit_refits(trials: Sequence[Trial], start: Start) -> list[Future[Any]]:
     """Have settings trained on all subjects."""
-    engine, handle = start()
-    return [engine.submit(refit, handle, trial) for trial in trials]
+    return [submit(start, refit, trial) for trial in trials]
 
 
 def await_refits(
@@ -86,15 +92,20 @@ def await_refits(
     progress.stage("refit", len(trials), ())
     results = []
     for future, trial in zip(futures, trials, strict=True):
-        results.append(_result(future, trial, start, driver, progress))
+        again = partial(submit, start, refit, trial)
+        results.append(_result(future, again, trial, driver, progress))
         progress.step()
     return results
 
 
 def _result(
-    future: Future[Any], trial: Trial, start: Start, driver: Driver, progress: RunProgress
+    future: Future[Any],
+    again: Callable[[], Future[Any]],
+    what: Any,
+    driver: Driver,
+    progress: RunProgress,
 ) -> dict[str, Any]:
-    """Wait for a refit; one whose worker died is trained again."""
+    """Wait for something that is no trial; it is done again where its worker died."""
     for attempt in range(TRIES):
         try:
             result: dict[str, Any] = driver.result(future)
@@ -102,9 +113,8 @@ def _result(
         except EngineError as error:
             if attempt + 1 == TRIES:
                 raise
-            progress.retry(trial, error, attempt + 1)
-            engine, handle = start()
-            future = engine.submit(refit, handle, trial)
+            progress.retry(what, error, attempt + 1)
+            future = again()
     raise AssertionError
 
 
@@ -141,15 +151,14 @@ def record_portraits(
     if not missing:
         return
     progress.stage("portrait", len(missing), ())
-    engine, handle = start()
-    futures = [
-        engine.submit(portrait, handle, one, placebo, choice.mode) for _, one, placebo in missing
-    ]
-    for future, (key, one, placebo) in zip(futures, missing, strict=True):
+    tasks = [partial(submit, start, portrait, one, p, choice.mode) for _, one, p in missing]
+    futures = [task() for task in tasks]
+    for future, task, (key, one, placebo) in zip(futures, tasks, missing, strict=True):
         name = f"portrait of {one.setting}"
         definition = one.to_json() | {"placebo": placebo}
         record_extra(
             future,
+            task,
             name,
             ledger,
             driver,
@@ -198,15 +207,15 @@ def record_levels(
     missing = [one for one in zip(keys, trials, networks, strict=True) if one[0] not in known]
     if missing:
         progress.stage("levels", len(missing), ())
-        engine, handle = start()
-        futures = [
-            engine.submit(score_levels, handle, trial, network, n_labels, seconds)
+        tasks = [
+            partial(submit, start, score_levels, trial, network, n_labels, seconds)
             for _, trial, network in missing
         ]
-        for future, (key, trial, _) in zip(futures, missing, strict=True):
+        futures = [task() for task in tasks]
+        for future, task, (key, trial, _) in zip(futures, tasks, missing, strict=True):
             definition = trial.to_json() | {"n_labels": n_labels}
             parts = (f"levels of {trial}", ledger, driver, progress)
-            record_extra(future, *parts, id=key, stage="levels", definition=definition)
+            record_extra(future, task, *parts, id=key, stage="levels", definition=definition)
             progress.step()
     entries = [e for e in ledger.entries("levels") if e.id in keys and e.state == "done"]
     return Levels.of([entry.result for entry in entries], len(trials))
@@ -214,6 +223,7 @@ def record_levels(
 
 def record_extra(
     future: Future[Any],
+    again: Callable[[], Future[Any]],
     name: str,
     ledger: Ledger,
     driver: Driver,
@@ -226,6 +236,8 @@ def record_extra(
     ----------
     future : Future
         Its result, which may have ``curves``.
+    again : callable
+        Has it done again, where a worker died.
     name : str
         What it is, for messages.
     ledger, driver, progress
@@ -234,11 +246,15 @@ def record_extra(
         Fields of its `Entry`.
     """
     try:
-        result = driver.result(future)
+        result = _result(future, again, name, driver, progress)
         curves = result.pop("curves", {})
         entry = Entry(state="done", result=result, curves=curves, **what)
     except RunStoppedError:
         raise
+    except EngineError as error:
+        # Nothing is known of it: the same call tries it again.
+        progress.say(f"No {name}: {error}")
+        return
     except Exception as error:
         progress.say(f"No {name}: {error}")
         text = "".join(traceback.format_exception(error))

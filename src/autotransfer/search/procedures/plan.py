@@ -56,12 +56,16 @@ class AutoPlan:
     instead : mapping
         Options of the first recipe that are cheaper than the default's, where the budget does not
         carry these.
+    workers : int
+        Trainings at once, where there is a budget: by these the time on record is counted when the
+        run goes on, perhaps with others.
     """
 
     n_folds: int
     seconds: float = 0.0
     spent: float = 0.0
     instead: Mapping[str, Any] = field(default_factory=dict)
+    workers: int = 1
 
     @property
     def half(self) -> int:

@@ -194,8 +194,16 @@ class RecipeSpace:
         chosen = dict(recipe.options)
         factor = 1.0
         for dimension in self.dimensions:
+            # Another encoder comes with options that other dimensions may have changed since.
+            others = {
+                name
+                for other in self.dimensions
+                if dimension.name == ENCODER and other != dimension
+                for value in other.values
+                for name in value
+            }
             for value in dimension.values:
-                if all(chosen.get(k) == v for k, v in value.items()):
+                if all(chosen.get(k) == v for k, v in value.items() if k not in others):
                     factor *= dimension.cost_of(value)
                     break
         return factor
