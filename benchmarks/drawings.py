@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from autotransfer.censoring import MEASURES, MODES
 from autotransfer.report.figures.theme import LIGHT, MARKERS, drawing, to_svg
 from autotransfer.search.budget import parse_budget
-from autotransfer.search.levels.cases import LATER
+from autotransfer.search.levels.cases import OTHER
 from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.censors.evidence_tables import NOTHING, OURS, UNCENSORED, Table
 from benchmarks.censors.strength_tables import ESTIMATORS
@@ -228,7 +228,7 @@ def levels(rows: Sequence[dict[str, Any]]) -> Figure:
     found = {
         (row["data"], row["level"], row["amount"]): row
         for row in rows
-        if row["tested"] == LATER and row["method"] in ("", CHOSEN)
+        if row["tested"] == OTHER and row["method"] in ("", CHOSEN)
     }
     names = list(dict.fromkeys(row["data"] for row in rows))
     made, axes = panels(len(names), columns=3, each=1.9, more=0.7, sharex=True)

@@ -23,7 +23,7 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import hold_out
 from autotransfer.errors import AutoTransferWarning
-from autotransfer.search.levels.cases import LATER, SAME, Case
+from autotransfer.search.levels.cases import OTHER, SAME, Case
 from autotransfer.search.levels.person import people_held_out, score_cases
 from autotransfer.search.levels.worth import Levels
 from benchmarks.accuracy.levels import CHOSEN, mean_over, row, trained
@@ -69,7 +69,7 @@ def cases() -> list[Case]:
     return [
         Case("nothing"),
         Case("nothing", tested=SAME),
-        *(Case("recording", None, way, tested) for way in RECORDING for tested in (LATER, SAME)),
+        *(Case("recording", None, way, tested) for way in RECORDING for tested in (OTHER, SAME)),
         *(Case("labels", N_LABELS, way) for way in WITH_LABELS),
     ]
 
@@ -92,15 +92,15 @@ def run(job: Job) -> dict[str, Any]:
 def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
     """Make the rows of a direction: each case, and the method chosen by others."""
     scores = {case: mean_over(one.scores.get(case, {}) for one in levels) for case in cases()}
-    nothing = {tested: scores[Case("nothing", tested=tested)] for tested in (LATER, SAME)}
+    nothing = {tested: scores[Case("nothing", tested=tested)] for tested in (OTHER, SAME)}
     made = [
         row(name, case, case.method, found, nothing[case.tested])
         for case, found in scores.items()
         if found
     ]
     for level, amount, tested in (
-        *(("recording", None, tested) for tested in (LATER, SAME)),
-        ("labels", N_LABELS, LATER),
+        *(("recording", None, tested) for tested in (OTHER, SAME)),
+        ("labels", N_LABELS, OTHER),
     ):
         best = mean_over(one.chosen(level, amount, tested) for one in levels)
         if best:

@@ -132,7 +132,7 @@ OF_LEVELS = "first network of the answer"
 
 
 def everybody(folder: Path) -> dict[str, dict[str, float]]:
-    """Scores of everybody by the classical pipeline, and on later trials at each level."""
+    """Scores of everybody by the classical pipeline, and on other trials at each level."""
     table = pd.read_csv(folder / "scores.csv", dtype={"person": str})
     found = {"classical": table[table["method"] == "classical pipeline"]}
     first = table[table["method"].str.startswith(OF_LEVELS)]

@@ -33,9 +33,9 @@ from autotransfer.search.levels.cases import (
     AMOUNTS,
     HALF,
     LABELS,
-    LATER,
     N_LABELS,
     ONE,
+    OTHER,
     RECORDING,
     SAME,
     TUNED,
@@ -95,7 +95,7 @@ def cases(ring: bool, quick: bool = False, default: bool = True) -> list[Case]:
     nothing = [Case("nothing"), Case("nothing", tested=SAME)]
     ways = [*RECORDING, FEW, *(f"ring+{way}" for way in RECORDING if ring)]
     ways = ["statistics"] if quick else ways
-    whole = [Case("recording", None, way, tested) for tested in (LATER, SAME) for way in ways]
+    whole = [Case("recording", None, way, tested) for tested in (OTHER, SAME) for way in ways]
     if quick:
         return [*nothing, *whole, Case("recording", 4, "statistics"), Case("labels", 1, "head")]
     if not default:
@@ -216,11 +216,11 @@ def rows_of(name: str, levels: Sequence[Levels]) -> list[dict[str, Any]]:
     """Make the rows of a data set."""
     todo = list(levels[0].scores)
     scores = {case: mean_over(one.scores.get(case, {}) for one in levels) for case in todo}
-    nothing = {tested: scores[Case("nothing", tested=tested)] for tested in (LATER, SAME)}
+    nothing = {tested: scores[Case("nothing", tested=tested)] for tested in (OTHER, SAME)}
     made = [row(name, case, case.method, scores[case], nothing[case.tested]) for case in todo]
     asked = dict.fromkeys((c.level, c.amount, c.tested) for c in todo if c.method)
     for level, amount, tested in sorted(
-        asked, key=lambda one: (one[0] == "labels", one[2] != LATER, one[1] or np.inf)
+        asked, key=lambda one: (one[0] == "labels", one[2] != OTHER, one[1] or np.inf)
     ):
         best = mean_over(one.chosen(level, amount, tested) for one in levels)
         if best:
@@ -237,10 +237,10 @@ def recipe_rows(name: str, by_recipe: Mapping[str, Levels]) -> list[dict[str, An
     if len(by_recipe) < 2:
         return made
     for level, amount, tested in (
-        ("nothing", None, LATER),
-        ("recording", None, LATER),
+        ("nothing", None, OTHER),
+        ("recording", None, OTHER),
         ("recording", None, SAME),
-        ("labels", N_LABELS, LATER),
+        ("labels", N_LABELS, OTHER),
     ):
 
         def at_level(levels: Levels, case: Case) -> Scores:
@@ -310,8 +310,8 @@ def goals(rows: list[dict[str, Any]], guards: list[dict[str, Any]]) -> list[repo
         ("ssvep", "recording", "all", SAME, "mean", 0.825),
         ("ciil", "recording", "all", SAME, "mean", 0.855),
         ("3dc", "recording", "all", SAME, "difference", 0.10),
-        ("emg", "labels", "5", LATER, "mean", 0.955),
-        ("3dc", "labels", "5", LATER, "mean", 0.73),
+        ("emg", "labels", "5", OTHER, "mean", 0.955),
+        ("3dc", "labels", "5", OTHER, "mean", 0.73),
     ]
     found = []
     for data, level, amount, tested, figure, bound in wanted:
@@ -335,16 +335,16 @@ def of_all_sets(rows: list[dict[str, Any]]) -> list[report.Goal]:
             r["data"]: r for r in rows if (r["level"], r["amount"], r["tested"], r["method"]) == key
         }
 
-    whole, later, labels = (
+    whole, other, labels = (
         told("recording", "all", SAME),
-        told("recording", "all", LATER),
-        told("labels", "5", LATER),
+        told("recording", "all", OTHER),
+        told("labels", "5", OTHER),
     )
     if len(whole) < len(SETS):
         return []
     gains = sum(r["p"] < 0.05 and r["difference"] > 0 for r in whole.values())
     losses = sum(r["p"] < 0.05 and r["difference"] < 0 for r in whole.values())
-    above = sum(labels[name]["mean"] > later[name]["mean"] for name in labels)
+    above = sum(labels[name]["mean"] > other[name]["mean"] for name in labels)
     return [
         report.Goal("sets on which a recording gains (p < 0.05)", gains, 6),
         report.Goal("sets on which a recording loses (p < 0.05)", losses, 0, at_least=False),

@@ -22,10 +22,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+import autotransfer as at
 from autotransfer.adaptation.registry import COVARIANCES
 from autotransfer.data.info import is_ring
 from autotransfer.data.problem import Problem
-from autotransfer.data.trials import Index
+from autotransfer.data.trials import Array, Index
 from autotransfer.errors import AutoTransferWarning
 from autotransfer.report.statistics import paired
 from autotransfer.search.levels.cases import (
@@ -40,7 +41,7 @@ from autotransfer.search.levels.person import Known, score_cases
 from autotransfer.search.levels.worth import Levels
 from benchmarks.accuracy.levels import CHOSEN, groups, mean_over, n_groups, trained
 from benchmarks.common import pool, report
-from benchmarks.common.recordings import FURTHER, RECORDINGS, arguments, data_folder, load_set
+from benchmarks.common.recordings import arguments, load_set
 
 SETS = ("ssvep", "emg", "ciil", "3dc", "myodisco")
 """Those whose files say which session a trial is of."""
@@ -63,14 +64,21 @@ class Job(pool.Job):
     """Fewer, for a try."""
 
 
-def sessions(name: str) -> Index:
-    """Read the session of each trial of `load_set`; made-up people come twice, by turns."""
-    data = load_set(name)
-    folder = RECORDINGS[name].name if name in RECORDINGS else FURTHER[name]
-    with np.load(data_folder() / folder / f"{folder}.npz") as file:
-        if "session" in file:
-            return np.asarray(file["session"][np.isin(file["y"], data.labels)], dtype=np.int64)
+def sessions(data: at.SubjectDataset) -> Array:
+    """Give the session of each trial; made-up people come twice, by turns."""
+    if data.session is not None:
+        return data.session
     return np.asarray(pd.Series(data.subject).groupby(data.subject).cumcount() % 2)
+
+
+def cut(codes: Index, unit: Array, came: Array, seed: int) -> tuple[Index, Index, Index]:
+    """Cut a person's trials: one half of the last session, its other half, all of the first.
+
+    The first and the last are in an order that the seed draws.
+    """
+    last, first = np.flatnonzero(came == came[-1]), np.flatnonzero(came == came[0])
+    now, tested = (last[some] for some in cut_in_two(codes[last], unit[last], seed))
+    return now, tested, np.random.default_rng(seed).permutation(first)
 
 
 def ways(ring: bool) -> tuple[list[str], list[str]]:
@@ -84,8 +92,8 @@ def run(job: Job) -> dict[str, Any]:
     """Train without a group of people, and score those of them who came more than once."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", AutoTransferWarning)
-    data, session = load_set(job.dataset), sessions(job.dataset)
-    problem = Problem.of(data)
+    data = load_set(job.dataset)
+    problem, session = Problem.of(data), sessions(data)
     fold = groups(data, job.groups)[job.group]
     clf = trained(problem, fold, job.seed, job.n_steps)
     same: dict[str, Known] = {}
@@ -98,12 +106,10 @@ def run(job: Job) -> dict[str, Any]:
             continue
         codes = problem.codes[mine]
         unit = mine if problem.recording is None else problem.recording[mine]
-        last, first = np.flatnonzero(came == came[-1]), np.flatnonzero(came == came[0])
-        now, tested = (last[some] for some in cut_in_two(codes[last], unit[last], job.seed))
-        then = np.random.default_rng(job.seed).permutation(first)
+        now, tested, then = cut(codes, unit, came, job.seed)
         who, X = str(person), problem.X.take(mine)
         same[who] = Known(clf, X, codes, now, tested)
-        before[who] = replace(same[who], first=then, made={})
+        before[who] = replace(same[who], given=then, made={})
         few, _ = few_labels(codes, then, N_LABELS)
         own = clf.adapt(X.take(few), clf.classes_[codes[few]], method=WITH_LABELS[0])
         both[who] = replace(same[who], model=own, made={})

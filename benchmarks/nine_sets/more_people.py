@@ -23,7 +23,7 @@ import autotransfer as at
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.errors import AutoTransferWarning
-from autotransfer.search.levels.cases import LATER, SAME, Case
+from autotransfer.search.levels.cases import OTHER, SAME, Case
 from autotransfer.search.levels.person import people_held_out, score_cases
 from autotransfer.search.levels.worth import Levels
 from benchmarks.accuracy.across import SETS, cases, opened, rows_of
@@ -114,7 +114,7 @@ def main() -> None:
     short = [
         row
         for row in rows
-        if row["method"] in (CHOSEN, "") and (row["level"], row["tested"]) != ("nothing", LATER)
+        if row["method"] in (CHOSEN, "") and (row["level"], row["tested"]) != ("nothing", OTHER)
     ]
     title = "Balanced accuracy of new people by the number of people trained on"
     report.finish(args, title, rows, [], short=short)

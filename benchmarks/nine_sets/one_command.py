@@ -3,7 +3,7 @@
 Nothing is trained here. The runs of 30 minutes that ``accuracy/hands_off.py`` has kept stand beside
 their own classical pipeline and beside braindecode's EEGNet with its defaults, kept by
 ``nine_sets/today.py``; then what each level is worth in the same runs, by the first network of the
-answer on later trials. That is one training; so the lower quartile is also followed through the
+answer on other trials. That is one training; so the lower quartile is also followed through the
 levels in the tables of three seeds that ``accuracy/levels.py`` has made. Differences are paired
 over people, with a bootstrap interval and the Wilcoxon test, corrected after Holm for the number of
 data sets. A data set whose run, or whose competitor, is missing counts as not met.
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from autotransfer.report.statistics import paired
-from autotransfer.search.levels.cases import LATER, SAME
+from autotransfer.search.levels.cases import OTHER, SAME
 from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.censors.evidence_tables import holm
 from benchmarks.common import report
@@ -142,7 +142,7 @@ def table(
 def table_of_levels(
     found: Mapping[str, Mapping[str, Scores]], changes: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Make the table of levels: means and lower quartiles on later trials of the same people."""
+    """Make the table of levels: means and lower quartiles on other trials of the same people."""
     rows = []
     for name in SETS:
         mine = found.get(name, {})
@@ -170,13 +170,13 @@ def rising(rows: Sequence[Mapping[str, Any]]) -> int:
     Parameters
     ----------
     rows : sequence of dict
-        Of ``accuracy/levels.py``; those of later trials, with the method that others choose.
+        Of ``accuracy/levels.py``; those of other trials, with the method that others choose.
     """
     wanted = [("nothing", "all", ""), ("recording", "all", CHOSEN), ("labels", "5", CHOSEN)]
     found: dict[str, dict[Any, float]] = {}
     for row in rows:
         what = row["level"], row["amount"], row["method"]
-        if row["tested"] == LATER and what in wanted:
+        if row["tested"] == OTHER and what in wanted:
             found.setdefault(row["data"], {})[what] = row["lower quartile"]
     whole = [[mine[one] for one in wanted] for mine in found.values() if len(mine) == len(wanted)]
     return sum(a < b < c for a, b, c in whole)

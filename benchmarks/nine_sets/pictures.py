@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from autotransfer.report.figures.theme import LIGHT, MARKERS
-from autotransfer.search.levels.cases import LATER
+from autotransfer.search.levels.cases import OTHER
 from benchmarks.accuracy.levels import CHOSEN
 from benchmarks.censors.evidence_tables import UNCENSORED
 from benchmarks.common.recordings import SETS, SHOWN
@@ -133,7 +133,7 @@ def more_people(rows: Sequence[dict[str, Any]]) -> Figure:
         mine = [
             row
             for row in rows
-            if (row["level"], row["tested"], row["method"]) == (level, LATER, method)
+            if (row["level"], row["tested"], row["method"]) == (level, OTHER, method)
         ]
         mine.sort(key=lambda row: row["trained on"])
         for ax, figure in zip(axes, ("mean", "lower quartile"), strict=True):

@@ -4,7 +4,7 @@ People are held out as in ``accuracy/levels.py``: each alone where there are up 
 five groups. Every competitor is as its own documentation shows it, with one seed and nothing
 searched. With five labels of each class of the new person: braindecode's network trained on with
 all its weights, and a classical pipeline of those labels alone, on the same labelled and the same
-later trials as in ``accuracy/levels.py``. Trainings that would take longer than --minutes for all
+other trials as in ``accuracy/levels.py``. Trainings that would take longer than --minutes for all
 groups of a set end earlier, with the best weights so far. Beside them stand what is on record of
 AutoTransfer: the runs of one command (``accuracy/hands_off.py``; their minutes are those of both
 cores) and the network that such a run begins with, on the same groups, as it is and adapted to all
@@ -36,8 +36,8 @@ from autotransfer.data.splits import Fold
 from autotransfer.report.statistics import paired
 from autotransfer.search.budget import parse_budget
 from autotransfer.search.levels.cases import (
-    LATER,
     N_LABELS,
+    OTHER,
     SAME,
     cut_in_two,
     few_labels,
@@ -151,8 +151,8 @@ def run(job: Job) -> dict[str, Any]:
     Returns
     -------
     dict
-        "same" and "later" (person -> balanced accuracy), of all trials and of those that the levels
-        call later; with labels also "tuned" and "own"; "seconds" of fitting and scoring, of the
+        "same" and "other" (person -> balanced accuracy), of all trials and of those that the levels
+        call other; with labels also "tuned" and "own"; "seconds" of fitting and scoring, of the
         processor.
     """
     torch.set_num_threads(1)
@@ -162,27 +162,27 @@ def run(job: Job) -> dict[str, Any]:
     start = time.process_time()
     model = fit(job, data, fold)
     seconds = time.process_time() - start
-    found: dict[str, Scores] = {SAME: {}, LATER: {}}
+    found: dict[str, Scores] = {SAME: {}, OTHER: {}}
     for person in fold.subjects("test"):
         mine = np.flatnonzero(data.subject == person)
         X, y, who = data.trials[mine], data.y[mine], str(person)
         # Class numbers, and the same halves and labels as of the levels.
         codes = np.searchsorted(data.labels, y)
         unit = mine if data.recording is None else data.recording[mine]
-        first, later = cut_in_two(codes, unit, 0)
+        given, other = cut_in_two(codes, unit, 0)
         predicted = model(X)
         found[SAME][who] = mean_recall(y, predicted)
-        if not len(later):
+        if not len(other):
             continue
-        found[LATER][who] = mean_recall(y[later], predicted[later])
-        few, _ = few_labels(codes, first, N_LABELS)
+        found[OTHER][who] = mean_recall(y[other], predicted[other])
+        few, _ = few_labels(codes, given, N_LABELS)
         if job.method != WITH_LABELS or len(few) < N_LABELS * len(np.unique(codes)):
             continue
         for name, personal in (
             ("tuned", model.tuned(X[few], y[few], 0)),  # type: ignore[attr-defined]
             ("own", own_model(X[few], y[few])),
         ):
-            found.setdefault(name, {})[who] = mean_recall(y[later], personal(X[later]))
+            found.setdefault(name, {})[who] = mean_recall(y[other], personal(X[other]))
     return {**found, "seconds": seconds}
 
 

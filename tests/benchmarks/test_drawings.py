@@ -115,7 +115,7 @@ def test_levels_show_every_set_and_leave_out_what_is_missing():
         {"data": name, "level": level, "amount": amount, "tested": tested, "method": method}
         | {"mean": 0.5 + 0.1 * number + 0.3 * (tested == "same"), "lower quartile": 0.4}
         for name in ("emg", "erp", "ssvep", "another")
-        for tested in ("later", "same")
+        for tested in ("other", "same")
         for number, (level, amount, method) in enumerate(cases)
     ]
     made = levels(rows)
@@ -163,7 +163,7 @@ def test_more_people_stand_beside_more_of_the_new_one():
             ("recording", "ring", 0.9),
             ("labels", CHOSEN, 0.5),
         )
-        for tested in ("later", "same")
+        for tested in ("other", "same")
         if (level, tested) != ("labels", "same")
     ]
     mean, quartile = more_people(rows).axes

@@ -19,7 +19,7 @@ def test_a_kept_result_is_completed_to_what_it_would_be(monkeypatch, tmp_path):
     job = levels.Job("made up", groups=3, group=0, seed=0, n_steps=2, quick=True)
     result = levels.run(job)
     assert levels.whole(job, result)
-    old = {"level": "stream", "amount": None, "method": "older", "tested": "later", "subjects": {}}
+    old = {"level": "stream", "amount": None, "method": "older", "tested": "other", "subjects": {}}
     part = {**result, "cases": [old, *result["cases"][1:3]]}
     assert not levels.whole(job, part)
     done = []

@@ -15,7 +15,7 @@ from autotransfer.search.levels.person import Known
 from benchmarks.accuracy.levels import groups
 from benchmarks.censors.skew import SKEWED
 from benchmarks.common.parts_of_people import parts
-from benchmarks.nine_sets import censoring, more_people, today
+from benchmarks.nine_sets import another_session, censoring, more_people, today
 
 DATA = at.make_subjects(n_subjects=6, n_trials=40, n_classes=3, noise=2.0, random_state=0)
 
@@ -53,7 +53,7 @@ def test_validation_people_are_training_people():
     assert known.validation == []
 
 
-def test_labels_and_later_trials_are_those_of_the_levels(monkeypatch):
+def test_labels_and_other_trials_are_those_of_the_levels(monkeypatch):
     monkeypatch.setattr(today, "load_set", lambda name: DATA)
     seen = {}
 
@@ -74,9 +74,9 @@ def test_labels_and_later_trials_are_those_of_the_levels(monkeypatch):
     who = next(iter(found["same"]))
     mine = np.flatnonzero(DATA.subject.astype(str) == who)
     known = Known.of(None, TrialArray(DATA.trials[mine]), DATA.y_code[mine], mine, 0)
-    few, _ = few_labels(known.codes, known.first, N_LABELS)
+    few, _ = few_labels(known.codes, known.given, N_LABELS)
     assert np.array_equal(seen["labelled"], DATA.trials[mine][few])
-    assert found["tuned"][who] == found["later"][who] == pytest.approx(1 / 3)
+    assert found["tuned"][who] == found["other"][who] == pytest.approx(1 / 3)
 
 
 def test_more_people_are_never_those_held_out():
@@ -160,7 +160,7 @@ def test_runs_on_record_stand_by_budget_with_the_time_of_both_cores(monkeypatch,
         ("1h30m", ({"1": 0.9}, None)),
     ]
     job = today.Job("emg", "riemann", 1, 0, np.inf)
-    found = today.rows_of("emg", {job: {"same": {"1": 0.75}, "later": {}, "seconds": 60.0}})
+    found = today.rows_of("emg", {job: {"same": {"1": 0.75}, "other": {}, "seconds": 60.0}})
     minutes = [(row["method"], row["CPU min"]) for row in found]
     assert minutes[:2] == [("one command, 2m", 4.0), ("one command, 30m", 60.0)]
     assert minutes[-1] == ("riemann", 1.0)
@@ -188,7 +188,7 @@ def test_who_adapts_is_compared_with_our_network_adapted(monkeypatch, tmp_path):
     line = json.dumps({"key": key, "result": {"cases": cases, "guard": {}, "judged": {}}})
     (tmp_path / "levels.jsonl").write_text(line + "\n")
     monkeypatch.setattr(today, "RESULTS", tmp_path)
-    result = {"same": dict.fromkeys(nothing, 0.6), "later": {}, "seconds": 60.0}
+    result = {"same": dict.fromkeys(nothing, 0.6), "other": {}, "seconds": 60.0}
     methods = "riemann", "braindecode-aligned"
     jobs = {today.Job("emg", method, 1, 0, np.inf): result for method in methods}
     above = {row["method"]: row["ours is above by"] for row in today.rows_of("emg", jobs)}
@@ -198,7 +198,7 @@ def test_who_adapts_is_compared_with_our_network_adapted(monkeypatch, tmp_path):
 
 def test_the_table_of_what_is_on_record_trains_nothing(monkeypatch, tmp_path):
     """A method that has not finished all groups of a data set is left out of it."""
-    result = {"same": {"1": 0.75}, "later": {}, "seconds": 60.0}
+    result = {"same": {"1": 0.75}, "other": {}, "seconds": 60.0}
     jobs = [today.Job("emg", "riemann", 3, i, 1200.0) for i in range(3)]
     jobs += [today.Job("erp", "riemann", 3, i, 1200.0) for i in range(2)]
     keep, table = tmp_path / "kept.jsonl", tmp_path / "table.json"
@@ -213,3 +213,20 @@ def test_the_table_of_what_is_on_record_trains_nothing(monkeypatch, tmp_path):
     today.main()
     rows = json.loads(table.read_text())["rows"]
     assert [(row["data"], row["method"]) for row in rows] == [("emg", "riemann")]
+
+
+def test_another_session_is_predicted_by_what_is_said(monkeypatch):
+    """What is tested is of the last session, and is never among what was adapted to."""
+    codes, came = np.tile([0, 1], 40), np.repeat([0, 1, 2], [30, 10, 40])
+    unit = np.arange(80) // 4 * 2 + codes  # recordings of two trials
+    now, tested, then = another_session.cut(codes, unit, came, seed=0)
+    assert set(came[now]) == set(came[tested]) == {2}
+    assert sorted([*now, *tested]) == list(range(40, 80))
+    assert not set(unit[now]) & set(unit[tested])
+    assert sorted(then) == list(range(30))
+    monkeypatch.setattr(another_session, "load_set", lambda name: DATA)
+    job = another_session.Job("made up", groups=3, group=0, seed=0, n_steps=2)
+    found = another_session.run(job)
+    nothing = [one["subjects"] for one in (found[of][0] for of in found) if one["subjects"]]
+    assert nothing[0] == nothing[1]  # the same network on the same trials
+    assert len(nothing[0]) == 2

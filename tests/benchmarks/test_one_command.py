@@ -62,7 +62,7 @@ def test_quartiles_that_rise_are_counted_in_the_tables_of_levels():
     def rows(name, *quartiles):
         levels = [("nothing", "all", ""), ("recording", "all", CHOSEN), ("labels", "5", CHOSEN)]
         return [
-            {"data": name, "level": level, "amount": amount, "method": method, "tested": "later"}
+            {"data": name, "level": level, "amount": amount, "method": method, "tested": "other"}
             | {"lower quartile": quartile}
             for (level, amount, method), quartile in zip(levels, quartiles, strict=True)
         ]

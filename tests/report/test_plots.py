@@ -86,7 +86,7 @@ def test_scores_are_tidy(fitted):
         assert seeds.mean() == pytest.approx(row.test_mean)
         assert row.setting in by_setting
     levels = fitted.levels_
-    nothing = levels[(levels["level"] == "nothing") & (levels["tested"] == "later")]
+    nothing = levels[(levels["level"] == "nothing") & (levels["tested"] == "other")]
     mine = scores[scores["method"].str.startswith("first network")]
     told = mine[mine["level"] == "nothing"].set_index("person")["score"]
     assert told.to_dict() == pytest.approx(nothing.set_index("person")["score"].to_dict())

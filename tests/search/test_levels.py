@@ -11,7 +11,7 @@ from autotransfer.adaptation.guard import Seen
 from autotransfer.data.problem import Problem
 from autotransfer.data.trials import TrialArray
 from autotransfer.search.engines.base import Carried
-from autotransfer.search.levels.cases import LATER, SAME, Case, halves, mean_recall, standard_cases
+from autotransfer.search.levels.cases import OTHER, SAME, Case, halves, mean_recall, standard_cases
 from autotransfer.search.levels.person import Known, seen_of
 from autotransfer.search.levels.worth import Levels, best_way
 from autotransfer.search.settings.recipe import Recipe
@@ -47,19 +47,19 @@ def test_halves_tear_no_recording_apart_and_share_out_the_classes(seed):
     of_unit = rng.integers(0, 3, 30)
     unit = rng.integers(0, 30, 200)
     codes = of_unit[unit]
-    first, later = halves(codes, unit)
-    assert np.array_equal(np.sort(np.concatenate([first, later])), np.arange(200))
-    assert not set(unit[first]) & set(unit[later])
+    given, other = halves(codes, unit)
+    assert np.array_equal(np.sort(np.concatenate([given, other])), np.arange(200))
+    assert not set(unit[given]) & set(unit[other])
     for code in np.unique(codes):
-        units = [len(set(unit[half][codes[half] == code])) for half in (first, later)]
+        units = [len(set(unit[half][codes[half] == code])) for half in (given, other)]
         assert 0 <= units[0] - units[1] <= 1
 
 
 def test_every_case_is_what_it_says(clf):
-    first, later = halves(CODES, np.arange(80))
-    order = np.random.default_rng(3).permutation(first)
+    given, other = halves(CODES, np.arange(80))
+    order = np.random.default_rng(3).permutation(given)
 
-    def by_hand(model, trials=later):
+    def by_hand(model, trials=other):
         return balanced_accuracy_score(NEW.y[trials], model.predict(X[trials]))
 
     few = np.concatenate([order[CODES[order] == code][:2] for code in range(3)])
@@ -144,15 +144,15 @@ def known_of(clf, codes=CODES):
 def test_each_half_is_predicted_with_what_there_is_of_the_other(clf):
     known = known_of(clf)
     found = known.probabilities("recording")
-    for some, tested in ((known.first, known.later), (known.later, known.first)):
+    for some, tested in ((known.given, known.other), (known.other, known.given)):
         expected = clf.adapt(X[some]).predict_proba(X[tested])
         np.testing.assert_array_equal(found[tested], expected)
     np.testing.assert_array_equal(known.probabilities("nothing"), clf.predict_proba(X))
     labelled = known.probabilities("labels", 2)
-    few = np.concatenate([known.first[CODES[known.first] == code][:2] for code in range(3)])
-    rest = known.first[~np.isin(known.first, few)]
+    few = np.concatenate([known.given[CODES[known.given] == code][:2] for code in range(3)])
+    rest = known.given[~np.isin(known.given, few)]
     personal = clf.adapt(X[few], NEW.y[few], unlabelled=X[rest])
-    np.testing.assert_array_equal(labelled[known.later], personal.predict_proba(X[known.later]))
+    np.testing.assert_array_equal(labelled[known.other], personal.predict_proba(X[known.other]))
 
 
 @WITHOUT_LABELS
@@ -256,7 +256,7 @@ def test_levels_are_those_of_the_trained_network_and_of_people_held_out():
     assert {person for people in levels.seen.values() for person in people} == held_out
     assert set(levels.answers()) == {"nothing", "recording", "stream", "labels"}
     assert {row["level"] for row in levels.rows()} == set(levels.answers())
-    assert {case.tested for case in levels.scores} == {LATER, SAME}
+    assert {case.tested for case in levels.scores} == {OTHER, SAME}
     assert not levels.not_tried()
 
 

@@ -24,7 +24,7 @@ _CODES = "\n\n".join(f"{code}: {words}." for code, words in EXIT_CODES.items())
 
 app = typer.Typer(
     name="autotransfer",
-    help="Models of biosignals (EEG, EMG, ECoG) that work on people they have never seen.",
+    help="Models of biosignals (EEG, EMG, ECG, ECoG) that work on people they have never seen.",
     epilog=f"Exit codes:\n\n{_CODES}",
     no_args_is_help=True,
     rich_markup_mode="rich",

@@ -1,4 +1,4 @@
-"""A heat map of numbers in a terminal: colours there, plain characters in a file."""
+"""A heat map of numbers in a terminal: on colours there, plain numbers in a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from rich.text import Text
 from autotransfer.cli.output import frame
 from autotransfer.text import visible
 
-RAMP = " .:-=+*#%@"
 # From dark to light in equal steps of lightness, told apart by every kind of colour vision.
 COLOURS = ("#30123b", "#2c3e70", "#22637f", "#2a8a7a", "#5fae62", "#a9cc4b", "#f4e34f")
 LONG_NAME, LONG_CLASS = 20, 8
@@ -76,9 +75,9 @@ def _cells(line: Any, n_shown: int, maximum: int, console: Console) -> list[Text
 
 
 def _cell(value: int, maximum: int, console: Console) -> Text:
-    """Write a count on the colour of its share, or beside a character for it."""
+    """Write a count on the colour of its share, where there are colours."""
     if console.color_system not in ("256", "truecolor"):
-        return Text(f"{RAMP[round(value / maximum * (len(RAMP) - 1))]} {value}")
+        return Text(str(value))
     level = round(value / maximum * (len(COLOURS) - 1))
     ink = "white" if level < 4 else "black"
     return Text(f" {value} ", style=f"{ink} on {COLOURS[level]}")

@@ -39,7 +39,7 @@ def inspect_data(
     *,
     reading: opt.Reading,
 ) -> None:
-    """Look data over before hours are spent on them.
+    """Check data before hours are spent on them.
 
     Shows what the data are, trials of every subject and class, what is
     doubtful, how well people can be told apart by the signals before any

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from autotransfer.training import CensoredClassifier, Ensemble
 
 search_option = partial(typer.Option, rich_help_panel="Search")
+paper_option = partial(typer.Option, rich_help_panel="Search, with --procedure paper only")
 training_option = partial(typer.Option, rich_help_panel="Training")
 recording_option = partial(typer.Option, rich_help_panel="Recordings", show_default=False)
 engine_option = partial(typer.Option, rich_help_panel="Engine and ledger")
@@ -41,7 +42,10 @@ _TMIN = "Beginning of a trial in seconds from its event; the event itself by def
 _TMAX = "End of a trial in seconds from its event."
 _BAND = "Pass band in Hz: 4-40; 1- and -40 have one edge."
 _TASK = "Task of a BIDS folder, where there are several."
-_SUBJECT = "Whose recordings these are, where files do not tell: one id, or one for each file."
+_SUBJECT = (
+    "Whose recordings these are, where files do not tell: one id, or one for each file. (To choose "
+    "people: --subjects.)"
+)
 _CHANNELS = "Channels to use: C3,Cz,C4; or common, those that all have."
 _RESAMPLE = "Sampling rate in Hz to resample to; that of the recordings by default."
 _MODEL = "Folder of a run, whose chosen model is used, or a model folder."
@@ -50,7 +54,7 @@ _STORAGE = (
     "folder by default."
 )
 _NORMALISE = (
-    "Scale of the signals: channel (EEG), trial (EMG), train, none; or by each person's own "
+    "Scale of the signals: channel (EEG), train or trial (EMG), none; or by each person's own "
     "statistics: person, euclidean, riemannian."
 )
 _AUGMENT = (
@@ -63,8 +67,8 @@ _SCHEDULE = (
 _ENCODER_OPTIONS = "An option of the encoder, such as kernel_seconds=0.5. May be repeated."
 _SFREQ = "Sampling rate in Hz; that of the data by default. Recordings are resampled to it."
 _PATIENCE = (
-    "Stop after so many epochs without a lower validation loss and keep the weights of the least "
-    "one; 0 trains all epochs and keeps the last weights."
+    "Stop after so many epochs without a lower validation loss and keep the weights with the "
+    "lowest; 0 trains all epochs and keeps the last weights."
 )
 _MEMORY = "Bytes of signals to keep in memory; larger data are read batch by batch."
 
@@ -85,7 +89,7 @@ Overwrite = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Check = Annotated[bool, typer.Option("--check", help="Exit with 3 if the run is not complete.")]
 Storage = Annotated[str | None, engine_option(help=_STORAGE)]
-NJobs = Annotated[int, engine_option(help="Trials at once; -1 for one on each core.")]
+NJobs = Annotated[int, engine_option(help="Trainings at once; -1 for one on each core.")]
 Normalise = Annotated[str, training_option(help=_NORMALISE)]
 Augment = Annotated[str | None, training_option(help=_AUGMENT)]
 Encoder = Annotated[str, training_option(help="Name of the encoder.")]

@@ -47,8 +47,9 @@ _MODEL = "Folder to write: a model like any other, for this person."
 _LABELS = "Use the labels in the file, too; a few trials of each class are enough."
 _MORE = "With --labels: a file of further trials of this person, without labels."
 _METHOD = (
-    "How to adapt: statistics, information, ring (electrodes around an arm), head or tuning (both "
-    "with --labels); several as statistics+information; auto goes by what there is."
+    "How to adapt: statistics, information, certainty, ring (electrodes around an arm); with "
+    "--labels head, firm, covariances or tuning, too; several as statistics+information; auto goes "
+    "by what there is."
 )
 _ALL = (
     "All classes are among the trials, which is how they were recorded: what seems to be of few "
@@ -225,15 +226,16 @@ def adapt_model(
 ) -> None:
     """Make a model for one new person from trials of theirs.
 
-    Without --labels no label is looked at, even if the file has them; all classes should be among
-    the trials, about as often as they will come later. The model stores statistics and weights, no
-    signals.
+    Without --labels no label is looked at, even if the file has them; all classes
+    should be among the trials, about as often as they will come in use. The model
+    stores statistics and weights, no signals. A model that was adapted can be
+    adapted again, such as to a recording of another day.
 
     [bold]Examples[/bold]
 
       autotransfer adapt runs/gestures first_minute.npz --out person.model
       autotransfer adapt gestures.model few.npz --labels --out person.model
-      autotransfer predict person.model later.npz > predicted.csv
+      autotransfer predict person.model rest.npz > predicted.csv
     """
     from autotransfer.adaptation.registry import NONE
     from autotransfer.training.model.folder import check_target

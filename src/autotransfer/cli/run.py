@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from autotransfer.auto import AutoTransfer
 
 _OUT = "Folder of the run; autotransfer-runs/<hash of data and options> if not given."
-_BUDGET = "Time for all of it: 20m, 1h, 1h30m, 2d; everything is tried without."
+_BUDGET = "Time for all of it: 20m, 1h, 1h30m, 2d; without it, everything is tried."
 _PROCEDURE = (
     "What a run does: auto (recipes, censors if asked for, seeds, in the time there is) or paper "
     "(the censors of the paper at one recipe)."
 )
 _SIGNAL = "Kind of signal: eeg or emg; channel names tell it by default."
 _NEW_PERSON = (
-    "What there will be of a new person, by which all is chosen: nothing, recording, stream or "
-    "labels."
+    "What you will have of each new person: nothing, recording, stream or labels. The model is "
+    "chosen for that case."
 )
 _N_LABELS = "Labelled trials of each class of a new person, at level labels."
 _MEASURE = (
@@ -50,14 +50,14 @@ _STRATEGY = "How to walk through the space: grid or tpe."
 _N_SETTINGS = "Number of settings to try; the whole grid by default, or 60 with tpe."
 _KEEP = "Number of settings of each measure that are cross-validated."
 _N_FOLDS = (
-    "Groups of subjects of the cross-validation; one subject each by default, or 20 groups if "
-    "there are more than 40."
+    "Groups of people, each held out once; by default as many as the budget carries, or 10 without "
+    "one (paper: one person each, or 20 groups of more than 40)."
 )
 _RULE = (
     "How to choose: safe (auto's), lower_quartile (paper's), mean, worst_subject; oracle for study "
     "only."
 )
-_PORTRAITS = "Measure and draw latents for the report: three more trainings."
+_PORTRAITS = "Measure and draw latents for the report: up to three more trainings."
 _LEVELS = "Score what a recording, a stream and labels of a new person are worth."
 _ENGINE_OPTIONS = "An option of the engine, such as address=auto for Ray. May be repeated."
 
@@ -85,18 +85,18 @@ def run(
     strengths: Annotated[
         Names, opt.search_option(metavar="MEASURE=NUMBERS", help=_STRENGTHS)
     ] = None,
-    strategy: Annotated[str, opt.search_option(help=_STRATEGY)] = "grid",
-    n_settings: Annotated[int | None, opt.search_option(help=_N_SETTINGS)] = None,
-    prune: Annotated[
-        bool, opt.search_option("--prune", help="Drop hopeless settings on the way.")
-    ] = False,
-    keep: Annotated[int, opt.search_option(help=_KEEP)] = 3,
     n_folds: Annotated[int | None, opt.search_option(help=_N_FOLDS)] = None,
-    n_seeds: Annotated[int, opt.search_option(help="Repetitions of the cross-validation.")] = 1,
-    search_folds: Annotated[
-        int, opt.search_option(help="Folds on which the search tries every setting.")
-    ] = 1,
     rule: Annotated[str | None, opt.search_option(help=_RULE)] = None,
+    strategy: Annotated[str, opt.paper_option(help=_STRATEGY)] = "grid",
+    n_settings: Annotated[int | None, opt.paper_option(help=_N_SETTINGS)] = None,
+    prune: Annotated[
+        bool, opt.paper_option("--prune", help="Drop hopeless settings on the way.")
+    ] = False,
+    keep: Annotated[int, opt.paper_option(help=_KEEP)] = 3,
+    n_seeds: Annotated[int, opt.paper_option(help="Repetitions of the cross-validation.")] = 1,
+    search_folds: Annotated[
+        int, opt.paper_option(help="Folds on which the search tries every setting.")
+    ] = 1,
     portraits: Annotated[bool, opt.search_option(help=_PORTRAITS)] = True,
     levels: Annotated[bool, opt.search_option(help=_LEVELS)] = True,
     normalise: opt.Normalise = "channel",
@@ -122,7 +122,7 @@ def run(
     ] = None,
     storage: opt.Storage = None,
     time_limit: Annotated[
-        str | None, opt.engine_option(help="Longest time that a trial may take: 90s, 30m.")
+        str | None, opt.engine_option(help="Longest time that a training may take: 90s, 30m.")
     ] = None,
     random_state: opt.RandomState = 0,
     verbose: opt.Verbose = True,
@@ -134,7 +134,10 @@ def run(
 
     First a good network, then what can be added to it, as far as the budget
     goes. Killed or stopped at any moment, the same command goes on. Ctrl-C once
-    finishes the trials that run; twice stops now.
+    finishes the trainings that run; twice stops now.
+
+    Training options are searched unless you give them: their defaults below are
+    those of fit, and of --procedure paper.
 
     [bold]Examples[/bold]
 

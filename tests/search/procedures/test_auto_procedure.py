@@ -168,7 +168,7 @@ def test_levels_are_scored_kept_and_known_to_the_model(tmp_path):
     assert set(run.levels_.level) == {"nothing", "recording", "stream", "labels"}
     assert set(run.levels_.person) == {str(s) for s in DATA.subject_ids}
     results = json.loads((folder / "results.json").read_text())
-    nothing = run.levels_[(run.levels_.level == "nothing") & (run.levels_.tested == "later")]
+    nothing = run.levels_[(run.levels_.level == "nothing") & (run.levels_.tested == "other")]
     assert results["levels"]["labels"]["nothing"] == pytest.approx(nothing.score.mean())
     assert "5 labelled trials of each class" in verdict(results)
     table = pd.read_csv(folder / "levels.csv", dtype={"person": str})

@@ -81,7 +81,7 @@ def test_what_died_with_its_worker_is_done_again(error, tmp_path):
 
 
 def test_groups_that_could_not_be_scored_are_told():
-    case = {"level": "nothing", "amount": None, "method": "", "tested": "later"}
+    case = {"level": "nothing", "amount": None, "method": "", "tested": "other"}
     one = {"cases": [case | {"subjects": {"eve": 0.5}}], "guard": {}}
     assert Levels.of([one], 1).not_tried() == []
     lacking = Levels.of([one], 3)

@@ -1,8 +1,9 @@
 """What is known of somebody new: levels, amounts, ways; and how a person's trials are cut.
 
 A person's trials are cut into two halves, whole recordings on either side; what a model learns of
-the person is in the first, and the second is predicted ("later"). Only for "same" are the trials
-predicted that the model was adapted to.
+the person is in one, and the other one is predicted ("other"). Of each class every other recording
+goes to either, so both halves are of the same sessions: neither comes after the other in time. Only
+for "same" are the trials predicted that the model was adapted to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from autotransfer.adaptation.registry import AUTO, COVARIANCES, FEW
 from autotransfer.data.trials import Array, Index
 
-LATER, SAME = "later", "same"
+OTHER, SAME = "other", "same"
 AMOUNTS = (4, 8, 16, 32, 64)
 """Unlabelled trials of the new person."""
 
@@ -56,14 +57,14 @@ class Case:
         Unlabelled trials, or at level labels labelled trials of each class; None is all there are.
     method : str
         Of adaptation; "" where nothing is adapted.
-    tested : {"later", "same"}
+    tested : {"other", "same"}
         Which trials are predicted.
     """
 
     level: str
     amount: int | None = None
     method: str = ""
-    tested: str = LATER
+    tested: str = OTHER
 
     def to_json(self) -> dict[str, Any]:
         """Give what JSON can hold."""
@@ -72,7 +73,11 @@ class Case:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
         """Read what `to_json` gave."""
-        return cls(*(given[name] for name in ("level", "amount", "method", "tested")))
+        level, amount, method, tested = (
+            given[name] for name in ("level", "amount", "method", "tested")
+        )
+        # As it was called at first, which sounded as if it were about time.
+        return cls(level, amount, method, OTHER if tested == "later" else tested)
 
 
 def standard_cases(
@@ -118,7 +123,7 @@ def standard_cases(
 def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
     """Cut a person's trials into two halves with all classes in both, units staying whole.
 
-    Of each class, every other unit goes to the second half, in the order of the trials.
+    Of each class, every other unit goes to the second one, in the order of the trials.
 
     Parameters
     ----------
@@ -129,13 +134,13 @@ def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
 
     Returns
     -------
-    first, later : arrays of int
+    given, other : arrays of int
         Numbers of trials.
 
     Examples
     --------
-    >>> first, later = halves(np.array([0, 0, 1, 1, 0, 1]), np.array([7, 7, 8, 8, 9, 6]))
-    >>> first.tolist(), later.tolist()
+    >>> given, other = halves(np.array([0, 0, 1, 1, 0, 1]), np.array([7, 7, 8, 8, 9, 6]))
+    >>> given.tolist(), other.tolist()
     ([0, 1, 2, 3], [4, 5])
     """
     seen: dict[Any, bool] = {}
@@ -149,9 +154,9 @@ def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
 
 
 def cut_in_two(codes: Index, unit: Array, seed: int) -> tuple[Index, Index]:
-    """Cut a person's trials into `halves`; those of the first in an order that the seed draws."""
-    first, later = halves(codes, unit)
-    return np.random.default_rng(seed).permutation(first), later
+    """Cut a person's trials into `halves`; those of the one in an order that the seed draws."""
+    given, other = halves(codes, unit)
+    return np.random.default_rng(seed).permutation(given), other
 
 
 def few_labels(codes: Index, some: Index, n_labels: int) -> tuple[Index, Index]:

@@ -19,9 +19,9 @@ from autotransfer.data.trials import Array, Index, TrialArray
 from autotransfer.errors import AdaptationWarning
 from autotransfer.search.levels.cases import (
     HALF,
-    LATER,
     N_LABELS,
     ONE,
+    OTHER,
     RECORDING,
     SAME,
     Case,
@@ -40,7 +40,7 @@ TEACHING, TRIED = 4, 2
 
 @dataclass(frozen=True)
 class Known:
-    """A model and a person's trials: the first half in random order, and later ones.
+    """A model and a person's trials: some to adapt to, in random order, and others to predict.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Known:
         The person's trials.
     codes : array of int of shape (n_trials,)
         Class numbers. Below level labels they only judge, and say which trials go to which half.
-    first, later : arrays of int
+    given, other : arrays of int
         Numbers of trials.
     made : dict
         Models that were adapted without labels, each made once.
@@ -59,8 +59,8 @@ class Known:
     model: SignalModel
     X: TrialArray
     codes: Index
-    first: Index
-    later: Index
+    given: Index
+    other: Index
     made: dict[tuple[str, int | None], SignalModel] = field(default_factory=dict)
 
     @classmethod
@@ -76,7 +76,7 @@ class Known:
         unit : array of shape (n_trials,)
             What must not be torn apart, such as the recording of each trial.
         seed : int
-            Decides which trials of the first half are taken.
+            Decides which trials to adapt to are taken first.
         """
         return cls(model, X, codes, *cut_in_two(codes, unit, seed))
 
@@ -86,7 +86,7 @@ class Known:
             warnings.simplefilter("ignore", AdaptationWarning)  # of hundreds of recordings
             if case.level == "stream":
                 return self._stream(case.method)
-            tested = self.later if case.tested == LATER else np.arange(len(self.codes))
+            tested = self.other if case.tested == OTHER else np.arange(len(self.codes))
             model = self._adapted(case)
         if model is None or not len(tested):
             return None
@@ -109,10 +109,10 @@ class Known:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AdaptationWarning)
             if level == "stream":
-                order = np.random.default_rng(len(self.later)).permutation(len(self.codes))
+                order = np.random.default_rng(len(self.other)).permutation(len(self.codes))
                 everything[order] = self.model.live().predict_proba(self.X.take(order))
-            elif level != "nothing" and len(self.first) and len(self.later):
-                for some, tested in ((self.first, self.later), (self.later, self.first)):
+            elif level != "nothing" and len(self.given) and len(self.other):
+                for some, tested in ((self.given, self.other), (self.other, self.given)):
                     model = self._by_half(some, n_labels if level == "labels" else 0)
                     everything[tested] = model.probabilities(self.X.take(tested))
         return everything
@@ -134,42 +134,42 @@ class Known:
             if _too_few(case, len(self.codes)):
                 return None
             return self.model.adapt(self.X, method=case.method)
-        if not len(self.first) or (case.amount or 0) > len(self.first):
+        if not len(self.given) or (case.amount or 0) > len(self.given):
             return None
-        n = len(self.first) if case.amount is None else case.amount
+        n = len(self.given) if case.amount is None else case.amount
         if _too_few(case, n):
             return None
         return self._recorded(case.method, case.amount)
 
     def _recorded(self, method: str, amount: int | None) -> SignalModel:
-        """Adapt to trials of the first half, without labels; each case once."""
+        """Adapt to trials of the given half, without labels; each case once."""
         if (method, amount) not in self.made:
-            few = self.X.take(self.first[:amount])
+            few = self.X.take(self.given[:amount])
             self.made[method, amount] = self.model.adapt(few, method=method)
         return self.made[method, amount]
 
     def _labelled(self, case: Case) -> SignalModel | None:
         assert case.amount is not None
-        few, _ = few_labels(self.codes, self.first, case.amount)
+        few, _ = few_labels(self.codes, self.given, case.amount)
         if len(few) < case.amount * len(np.unique(self.codes)):
             return None
-        if _too_few(case, len(self.first)):
+        if _too_few(case, len(self.given)):
             return None
         labels = self.model.classes_[self.codes[few]]
         if case.method == AUTO:
-            return self._by_half(self.first, case.amount)
+            return self._by_half(self.given, case.amount)
         # What is done without labels is the same whatever trials have labels.
         before, _, last = case.method.rpartition("+")
         model = self._recorded(before, None) if before else self.model
         return model.adapt(self.X.take(few), labels, method=last)
 
     def _stream(self, method: str) -> float | None:
-        """Score the second half, which comes after the first, trial by trial."""
-        if not len(self.first) or not len(self.later):
+        """Score the other half, which comes after the given one, trial by trial."""
+        if not len(self.given) or not len(self.other):
             return None
         live = self.model.live(method=method)
-        live.predict_proba(self.X.take(self.first))
-        rest = np.random.default_rng(len(self.later)).permutation(self.later)
+        live.predict_proba(self.X.take(self.given))
+        rest = np.random.default_rng(len(self.other)).permutation(self.other)
         predicted = live.predict_proba(self.X.take(rest)).argmax(1)
         return mean_recall(self.codes[rest], predicted)
 
@@ -178,7 +178,7 @@ class Known:
     ) -> dict[str, list[Seen]]:
         """Adapt to recordings of all classes, of half of them and of one: what is gained by it.
 
-        The recording of all classes is the first half, and later trials are scored; of few classes
+        The recording of all classes is the given half, and the other one is scored; of few classes
         all trials are adapted to and scored.
 
         Parameters
@@ -201,8 +201,8 @@ class Known:
             turns = [np.roll(classes, turn) for turn in range(min(len(classes), most))]
             cuts[HALF] = [turn[:half] for turn in turns]
         found = {}
-        if len(self.first) and len(self.later):
-            found[WHOLE] = [self._gain(self.first, self.later, method, tried > 0)]
+        if len(self.given) and len(self.other):
+            found[WHOLE] = [self._gain(self.given, self.other, method, tried > 0)]
         for name, some in cuts.items():
             trials = [np.flatnonzero(np.isin(self.codes, kept)) for kept in some]
             found[name] = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from autotransfer.adaptation.guard import WHOLE, Guard, Lessons, Seen
 from autotransfer.adaptation.registry import FEW, NONE, Policy, by_labels_alone
-from autotransfer.search.levels.cases import LATER, N_LABELS, Case, Scores
+from autotransfer.search.levels.cases import N_LABELS, OTHER, Case, Scores
 from autotransfer.search.settings.comparison import out_of_bag
 
 
@@ -58,7 +58,7 @@ class Levels:
         return cls(scored, seen, tuple(left_out), n_groups - len(results))
 
     def ways(
-        self, level: str, amount: int | None, tested: str = LATER, guard: Guard | None = None
+        self, level: str, amount: int | None, tested: str = OTHER, guard: Guard | None = None
     ) -> dict[str, Scores]:
         """Scores by each method that was tried with an amount, and by the model as it is.
 
@@ -97,7 +97,7 @@ class Levels:
         return Lessons(self.seen)
 
     def chosen(
-        self, level: str, amount: int | None, tested: str = LATER, all_classes: bool = False
+        self, level: str, amount: int | None, tested: str = OTHER, all_classes: bool = False
     ) -> Scores:
         """Score everybody by the guard and the method that others choose (`out_of_bag`).
 
@@ -166,7 +166,7 @@ class Levels:
         """Scores of everybody against the amount; without amounts that somebody has too few for."""
         everybody = set(self.scores.get(Case("nothing"), {}))
         amounts = dict.fromkeys(
-            c.amount for c in self.scores if (c.level, c.tested) == (level, LATER)
+            c.amount for c in self.scores if (c.level, c.tested) == (level, OTHER)
         )
         ordered = sorted(amounts, key=lambda n: float("inf") if n is None else n)
         found = {amount: self.chosen(level, amount) for amount in ordered}
@@ -181,7 +181,7 @@ class Levels:
         ['level stream', 'level labels with 10 of each class']
         """
         words = {"recording": " trials", "labels": " of each class"}
-        missing = dict.fromkeys((c.level, c.amount) for c in self.left_out if c.tested == LATER)
+        missing = dict.fromkeys((c.level, c.amount) for c in self.left_out if c.tested == OTHER)
         scored = {(c.level, c.amount) for c in self.scores}
         failed = [f"levels: scoring {self.lacking} of the groups failed"] if self.lacking else []
         return failed + [

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,11 +37,9 @@ from autotransfer.search.procedures.answer import (
 from autotransfer.search.procedures.clock import Clock
 from autotransfer.search.procedures.closing import (
     await_refits,
-    record_extra,
     record_levels,
     record_portraits,
     share_out,
-    submit,
     submit_refits,
 )
 from autotransfer.search.procedures.held_out import HeldOut, mean_probabilities
@@ -59,7 +56,7 @@ from autotransfer.search.procedures.plan import (
     training_of,
     trial_of,
 )
-from autotransfer.search.procedures.reference import reference
+from autotransfer.search.procedures.reference import begin_reference
 from autotransfer.search.progress import RunProgress
 from autotransfer.search.run_folder import RunFolder
 from autotransfer.search.settings.comparison import credible_gain
@@ -148,7 +145,8 @@ class AutoProcedure:
         """Do all of it; what is on record is not done again."""
         plan = self.plan()
         first = first_setting(self.options, plan)
-        end_reference = self._begin_reference(plan)
+        parts = (self.shared.hash, self.ledger, self.start, self.driver, self.progress)
+        end_reference = begin_reference(plan.n_folds, *parts)
         self._train("first", self._trials(first, plan))
         end_reference()
         self._require_first(first, plan)
@@ -333,24 +331,6 @@ class AutoProcedure:
         return work / self._workers + refits + slack <= self.clock.left
 
     # Stages.
-
-    def _begin_reference(self, plan: AutoPlan) -> Callable[[], None]:
-        """Start the classical reference beside the first trainings; gives what waits for it."""
-        key = digest(["reference", self.shared.hash, plan.n_folds])
-        if key in self.ledger.ids("reference"):
-            return lambda: None
-        task = partial(submit, self.start, reference, plan.n_folds)
-        future = task()
-
-        def end() -> None:
-            parts = (self.ledger, self.driver, self.progress)
-            definition = {"n_folds": plan.n_folds}
-            name = "classical reference"
-            record_extra(
-                future, task, name, *parts, id=key, stage="reference", definition=definition
-            )
-
-        return end
 
     def _try_recipes(self, plan: AutoPlan) -> None:
         """Change one thing after the other in the best recipe so far, the most promising first."""

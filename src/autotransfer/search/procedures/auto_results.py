@@ -49,7 +49,7 @@ def scores_table(outcome: Outcome) -> pd.DataFrame:
 
     Every setting that was tried on all groups with every seed; the answer, chosen by everybody and
     without the person; the classical pipeline; and what each level was worth, by the first network
-    of the answer on later trials. What is of no single seed has none.
+    of the answer on other trials of theirs. What is of no single seed has none.
     """
     answer, level = outcome.answer, outcome.new_person
     first = f"first network of the answer, {answer.members[0].setting}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,12 @@ from autotransfer.data.align import covariances
 from autotransfer.data.problem import Problem
 from autotransfer.data.splits import Fold
 from autotransfer.data.trials import evenly
+from autotransfer.search.driver import Driver
 from autotransfer.search.engines.base import Handle
+from autotransfer.search.ledger import Ledger
+from autotransfer.search.procedures.closing import Start, record_extra, submit
+from autotransfer.search.progress import RunProgress
+from autotransfer.search.settings.trial import digest
 from autotransfer.search.shared import Shared
 from autotransfer.search.tasks import scores
 
@@ -28,6 +34,38 @@ BANDS = [(low, low + 4.0) for low in range(4, 40, 4)]
 
 MOST_CHANNELS = 24
 """Of the filter bank: its covariances have as many values as bands times channels squared."""
+
+
+def begin_reference(
+    n_groups: int,
+    problem_hash: str,
+    ledger: Ledger,
+    start: Start,
+    driver: Driver,
+    progress: RunProgress,
+) -> Callable[[], None]:
+    """Start the classical reference, if it is not on record; gives what waits for it.
+
+    Parameters
+    ----------
+    n_groups : int
+        Groups of people.
+    problem_hash : str
+        Hash of the data and of the options that all trials share.
+    ledger, start, driver, progress
+        Of the run.
+    """
+    key = digest(["reference", problem_hash, n_groups])
+    if key in ledger.ids("reference"):
+        return lambda: None
+    task = partial(submit, start, reference, n_groups)
+    future = task()
+
+    def end() -> None:
+        parts = (task, "classical reference", ledger, driver, progress)
+        record_extra(future, *parts, id=key, stage="reference", definition={"n_folds": n_groups})
+
+    return end
 
 
 def reference(handle: Handle, n_groups: int) -> dict[str, Any]:
