@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from autotransfer.cli.output import (
     print_json,
     print_table,
     print_text,
+    say,
     tell,
     working,
 )
@@ -166,6 +168,9 @@ def run(
     if dry_run:
         print_forecasts(auto.forecast(dataset, budgets=[auto.budget]), as_json)
         return
+    cores = os.cpu_count() or 1
+    if verbose and cores > 1 and n_jobs == 1 and engine == "local":
+        say(f"autotransfer: one of {cores} cores is used; --n-jobs -1 uses all of them")
     auto._command = _command(storage)
     auto.fit(dataset)
     with working("writing the report"):
