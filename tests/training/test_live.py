@@ -258,3 +258,23 @@ def test_trials_of_few_classes_are_waited_out_though_a_recording_of_them_is_used
     with pytest.warns(at.AutoTransferWarning, match="few of the classes"):
         certain = made.adapt(few)
     assert np.abs(certain.predict_proba(X) - clf.predict_proba(X)).max() > 0.001
+
+
+def test_a_trial_that_one_network_refuses_is_used_by_none(pair, monkeypatch):
+    live = pair.live()
+    live.predict_proba(X[:5])
+    second = live._streams[1]
+    encode = second._encode
+
+    def overflows(x):
+        latent, seen = encode(x)
+        return latent * np.inf, seen
+
+    monkeypatch.setattr(second, "_encode", overflows)
+    with pytest.raises(SettingError, match="The trial was not used"):
+        live.predict_proba(X[5])
+    monkeypatch.setattr(second, "_encode", encode)
+    assert [stream.n_trials for stream in live._streams] == [5, 5]
+    other = pair.live()
+    other.predict_proba(X[:5])
+    np.testing.assert_array_equal(live.predict_proba(X[5:9]), other.predict_proba(X[5:9]))

@@ -141,6 +141,13 @@ class Stream:
 
     def predict(self, trial: Array) -> Array:
         """Predict one trial (C, T), then use it: probabilities (n_classes,), in float64."""
+        probabilities, seen = self.look(trial)
+        self.use(trial, probabilities, seen)
+        answer: Array = probabilities.cpu().numpy()
+        return answer
+
+    def look(self, trial: Array) -> tuple[Tensor, Moments]:
+        """Predict one trial without using it; gives what `use` takes beside it."""
         x = self.fitted.signals(trial[None])
         with torch.no_grad():
             latent, seen = self._encode(x)
@@ -150,12 +157,10 @@ class Stream:
                 "The network has no finite answer for this trial: its values are not finite or too "
                 "large. Check the unit of the signals. The trial was not used."
             )
-        probabilities = logits.double().softmax(1)[0]
-        self._use(trial, probabilities, seen)
-        answer: Array = probabilities.cpu().numpy()
-        return answer
+        return logits.double().softmax(1)[0], seen
 
-    def _use(self, trial: Array, probabilities: Tensor, seen: Moments) -> None:
+    def use(self, trial: Array, probabilities: Tensor, seen: Moments) -> None:
+        """Go along with a trial that was looked at last."""
         self.n_trials += 1
         share = 1 / min(self.prior + self.n_trials, max(HORIZON, self.prior + 1))
         for sums, news in zip(self._sums, seen, strict=True):

@@ -73,11 +73,17 @@ class Live:
         # Before the first of them is used: a block is used as a whole or not at all.
         require_finite(trials, 0)
         with self._lock:
-            rows = [
-                np.mean([stream.predict(trial) for stream in self._streams], axis=0)
-                for trial in trials
-            ]
+            rows = [self._predict(trial) for trial in trials]
         answer: Array = rows[0] if alone else np.array(rows)
+        return answer
+
+    def _predict(self, trial: Array) -> Array:
+        """Predict a trial by the mean of all streams, then use it."""
+        # All look before one learns: if one refuses the trial, none has used it.
+        looks = [stream.look(trial) for stream in self._streams]
+        for stream, (probabilities, seen) in zip(self._streams, looks, strict=True):
+            stream.use(trial, probabilities, seen)
+        answer: Array = np.mean([told.cpu().numpy() for told, _ in looks], axis=0)
         return answer
 
     def predict(self, X: Any) -> Array:
