@@ -273,7 +273,7 @@ def test_inspect_quick_shows_what_the_data_are(study):
     done = call("inspect", study, "--quick")
     assert "120 trials of 5 subjects, 2 classes" in done.stdout
     assert "4 channels x 64 times, 128 Hz, 0.5 s a trial" in done.stdout
-    assert done.stdout.count("@ 12") == 10  # the heat map: every cell is full
+    assert done.stdout.count("| 12 | 12 |  24 |") == 5  # trials of every person and class
     assert "Nothing wrong was found." in done.stdout
 
 

@@ -183,7 +183,18 @@ def test_a_run_ends_with_what_its_report_says_first(study, undisturbed):
 def test_what_a_hands_off_run_says_to_type_can_be_typed(study, tmp_path, monkeypatch):
     tiny = ["F1=2", "kernel_length=16", "depthwise_kernel_length=4"]
     options = [word for one in tiny for word in ("--encoder-options", one)]
-    options += ["--budget", "10s", "--max-epochs", 2, "--device", "cpu", "--no-portraits"]
+    # What is written is not searched: a few trainings of a second.
+    options += ["--normalise", "train", "--augment", "shift", "--learning-rate", 0.003]
+    options += [
+        "--n-steps",
+        8,
+        "--schedule",
+        "sqrt",
+        "--n-folds",
+        3,
+        "--no-portraits",
+        "--no-levels",
+    ]
     done = small.call("run", study, "--out", tmp_path / "run", *options)
     assert done.returncode == 0, done.stderr
     said = done.stdout.replace("\N{NO-BREAK SPACE}", " ")
