@@ -30,7 +30,7 @@ BEGIN, END = "<!-- output: made by docs/outputs.py -->", "<!-- end of output -->
 COLUMNS = "92"
 """Characters of a line that fit on a page."""
 
-MOST_LINES = 30
+MOST_LINES = 40
 """Longest output that is shown whole."""
 
 
@@ -123,7 +123,7 @@ def main() -> None:
         for file in files:
             shutil.copy(file, folder)
         os.chdir(folder)
-        made = with_outputs(text, page.stem)
+        made = re.sub(rf"({re.escape(END)}\n)\n+", r"\1\n", with_outputs(text, page.stem))
         os.chdir(DOCS)
     page.write_text(made, encoding="utf-8")
     print(page)
