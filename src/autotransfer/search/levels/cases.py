@@ -83,7 +83,9 @@ class Case:
 def standard_cases(
     n_labels: int = N_LABELS, statistics: bool = True, ring: bool = False
 ) -> list[Case]:
-    """List what a run scores, what matters most first: a recording, labels, then other ways.
+    """List what a run scores: a recording and labels first, by ways that take no time.
+
+    So even a run of few minutes can say something of both. Then what matters most.
 
     Parameters
     ----------
@@ -104,11 +106,11 @@ def standard_cases(
     recordings = [Case("recording", None, way) for way in (*RECORDING, *turned)]
     labelled = [Case("labels", n_labels, way) for way in with_labels]
     streams = [Case("stream", None, way) for way in (*RECORDING, *turned)]
+    first = [Case("recording", None, "statistics"), labelled[0], recordings[0]]
     return [
         Case("nothing"),
-        *(recordings[0], labelled[0]),
-        *recordings[1:],
-        *labelled[1:],
+        *first,
+        *(case for case in (*recordings, *labelled) if case not in first),
         Case("recording", None, FEW),
         streams[0],
         *(Case("recording", amount, AUTO) for amount in AMOUNTS),
