@@ -313,3 +313,18 @@ def test_below_level_labels_no_label_reaches_the_model(clf, monkeypatch):
     score(clf, case, codes=(CODES + 1) % 3)
     assert seen[0] == seen[1]
     assert seen[0][1] is None
+
+
+def test_one_recording_of_everything_is_cut_in_time():
+    codes = np.array([0, 1, 1, 0, 0, 1, 0])
+    given, other = halves(codes, np.zeros(7, int))
+    assert given.tolist() == [0, 1, 2, 3]
+    assert other.tolist() == [4, 5, 6]
+    # Two files that begin with different classes would both be given.
+    given, other = halves(codes, np.array([0, 1, 1, 1, 0, 1, 0]))
+    assert given.tolist() == [0, 1, 2, 3]
+    # Windows of a contraction stay together.
+    assert [half.tolist() for half in halves(np.zeros(4, int), np.zeros(4, int))] == [
+        [0, 1, 2, 3],
+        [],
+    ]

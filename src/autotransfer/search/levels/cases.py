@@ -125,7 +125,9 @@ def standard_cases(
 def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
     """Cut a person's trials into two halves with all classes in both, units staying whole.
 
-    Of each class, every other unit goes to the second one, in the order of the trials.
+    Of each class, every other unit goes to the second one, in the order of the trials. Where that
+    leaves one of them empty (a person has one recording of everything, such as a file) what comes
+    later of each class is the second.
 
     Parameters
     ----------
@@ -152,6 +154,10 @@ def halves(codes: Index, unit: Array) -> tuple[Index, Index]:
             seen[name] = counts.get(code, 0) % 2 == 1
             counts[code] = counts.get(code, 0) + 1
     second = np.array([seen[name] for name in unit.tolist()], dtype=bool)
+    if not second.any() and len(np.unique(codes)) > 1:
+        for code in np.unique(codes):
+            mine = np.flatnonzero(codes == code)
+            second[mine[(len(mine) + 1) // 2 :]] = True
     return np.flatnonzero(~second), np.flatnonzero(second)
 
 
