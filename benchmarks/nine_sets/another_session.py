@@ -28,7 +28,6 @@ from autotransfer.data.info import is_ring
 from autotransfer.data.problem import Problem
 from autotransfer.data.trials import Array, Index
 from autotransfer.errors import AutoTransferWarning
-from autotransfer.report.statistics import paired
 from autotransfer.search.levels.cases import (
     RECORDING,
     WITH_LABELS,
@@ -39,7 +38,7 @@ from autotransfer.search.levels.cases import (
 )
 from autotransfer.search.levels.person import Known, score_cases
 from autotransfer.search.levels.worth import Levels
-from benchmarks.accuracy.levels import CHOSEN, groups, mean_over, n_groups, trained
+from benchmarks.accuracy.levels import CHOSEN, groups, mean_over, n_groups, row, trained
 from benchmarks.common import pool, report
 from benchmarks.common.recordings import arguments, load_set
 
@@ -144,28 +143,12 @@ def rows_of(name: str, seeds: list[list[Mapping[str, Any]]]) -> list[dict[str, A
         ("labels", BEFORE): chosen(BEFORE, "labels", N_LABELS),
         ("labels", BOTH): chosen(BOTH, "recording"),
     }
-    made = []
-    for (level, of), scores in found.items():
-        change = paired(scores, nothing)
-        if change is None:
-            continue
-        values = [scores[who] for who in scores]
-        made.append(
-            {
-                "data": name,
-                "level": level,
-                "of": of,
-                "method": CHOSEN if of else "",
-                "people": len(values),
-                "seeds": len(seeds),
-                "mean": float(np.mean(values)),
-                "lower quartile": float(np.percentile(values, 25)),
-                "difference": change.difference.value,
-                "95 % interval": f"{change.difference.low:+.3f} to {change.difference.high:+.3f}",
-                "p": change.p,
-            }
-        )
-    return made
+    return [
+        {"data": name, "of": of, "seeds": len(seeds)}
+        | row(name, Case(level), CHOSEN if of else "", scores, nothing)
+        for (level, of), scores in found.items()
+        if scores
+    ]
 
 
 def describe(job: Job, result: Mapping[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 A person's trials are cut into two halves, whole recordings on either side; what a model learns of
 the person is in one, and the other one is predicted ("other"). Of each class every other recording
-goes to either, so both halves are of the same sessions: neither comes after the other in time. Only
-for "same" are the trials predicted that the model was adapted to.
+goes to either, so both halves are of the same sessions, and neither comes after the other in time
+but for somebody who has one recording of everything. Only for "same" are the trials predicted that
+the model was adapted to.
 """
 
 from __future__ import annotations
